@@ -1,0 +1,1 @@
+"""Backends: each turns loops into something that runs."""

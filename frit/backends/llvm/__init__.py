@@ -1,0 +1,1 @@
+"""The LLVM backend: loops to machine code."""
