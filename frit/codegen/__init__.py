@@ -1,0 +1,1 @@
+"""Jaxprs to loops: grouping into kernels, storage, and the loops of each kernel."""

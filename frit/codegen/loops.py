@@ -1,0 +1,594 @@
+"""The loop language: what a kernel does, as loops over typed values, before any machine is chosen.
+
+It is structured static single assignment: a value is computed where it stands in a body, once, and
+is visible in the rest of that body and in the bodies nested in it. Loops carry values and return
+them, so a reduction, the pair of an argmax, or the state of a filter lives in registers.
+
+    function = Function(name, buffers, extents, body)
+    buffer   = Buffer(name, dtype, shape, space)          space = argument | arena | stack
+    body     = items..., yields                           an item is a value or a statement
+    stmt     = For(index, extent, carries, body, kind) -> results
+             | While(carries, condition, body) -> results
+             | If(condition, then, otherwise) -> results
+             | Store(buffer, at, value, mask) | Update(buffer, at, value, op, unique, mask)
+             | Call(symbol, arguments, effect) -> status
+    value    = Load(buffer, at, mask) | Apply(op, values, params) | Select(condition, x, y)
+             | Broadcast(value, lanes) | Shuffle(x, y, order) | Reduce(op, vector)
+             | At | Const | Index | Extent | Carry | Result
+    at       = constant + sum of coefficient × integer value, in elements of the buffer
+    kind     = sequential | parallel | vector(width) | unrolled
+
+Every value has a dtype (a name such as "float32") and a number of lanes. `Load`, `Apply`, `Select`,
+`Broadcast`, `Shuffle` and `Reduce` stand in a body; `At`, `Const`, `Index`, `Extent`, `Carry` and
+`Result` may be named anywhere they are visible. Buffers are distinct memory unless the caller knows
+better: two arguments may be one array where each iteration reads an element before it writes it.
+
+A **vector** loop's body is written for one lane, in scalars; emission widens it. Its iterations
+are independent, as a parallel loop's are, but for carries: iteration i updates lane i % width of a
+carry, so initial values and results have `width` lanes, and the body sees its own lane. A width of
+0 leaves the number of lanes to the machine, and allows no carries. That makes the order of a sum
+part of the program: 64 lanes, then `Reduce`, which halves the vector (lane i with lane i + n/2)
+until one is left.
+
+Operations are the primitives of `lax` by name, with scalar semantics that have no undefined case,
+and for indices `floordiv` and `mod` (floored; by zero gives 0 and x). Complex values do not occur:
+they are pairs. A bool is one byte, 0 or 1, in memory. A masked-off `Load` reads nothing and is 0.
+Offsets are int64 and wrap.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+INDEX_DTYPE = "int64"
+KINDS = ("sequential", "parallel", "vector", "unrolled")
+SPACES = ("argument", "arena", "stack")
+COMPARISONS = frozenset("eq ne lt le gt ge eq_to lt_to le_to is_finite".split())
+REDUCTIONS = frozenset(("add", "mul", "max", "min", "and", "or", "xor"))
+
+
+# ------------------------------------------------------------------------------------- values
+
+
+class Value:
+    """Something of a dtype with a number of lanes; int64 scalars add and scale into an `At`."""
+
+    __slots__ = ("dtype", "lanes")
+
+    def __init__(self, dtype, lanes=1):
+        self.dtype = dtype
+        self.lanes = lanes
+
+    def __add__(self, other):
+        return sum_of(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return sum_of(self, scaled(other, -1))
+
+    def __rsub__(self, other):
+        return sum_of(other, scaled(self, -1))
+
+    def __mul__(self, factor):
+        return scaled(self, factor)
+
+    __rmul__ = __mul__
+
+
+class Const(Value):
+    """A number known now; `value` is a Python number (or bool)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value, dtype, lanes=1):
+        Value.__init__(self, dtype, lanes)
+        self.value = value
+
+
+class Index(Value):
+    """The counter of one loop, from 0 up to its extent."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        Value.__init__(self, INDEX_DTYPE)
+        self.name = name
+
+
+class Extent(Index):
+    """An integer that the caller passes at run time; not negative."""
+
+    __slots__ = ()
+
+
+class At(Value):
+    """constant + sum of coefficient × value: an offset in elements, or an index."""
+
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, constant, terms=()):
+        Value.__init__(self, INDEX_DTYPE)
+        self.constant = constant
+        self.terms = terms  # ((coefficient, value), ...), values distinct, none an At
+
+    def key(self):
+        """Equal for equal sums over the same values."""
+        return (self.constant, *sorted((id(value), factor) for factor, value in self.terms))
+
+    def coefficient(self, value):
+        """How far one step of `value` moves this offset."""
+        return sum(factor for factor, term in self.terms if term is value)
+
+
+class Carry(Value):
+    """A loop's state at the start of an iteration."""
+
+    __slots__ = ()
+
+
+class Result(Value):
+    """What a statement returns at one position."""
+
+    __slots__ = ()
+
+
+class Load(Value):
+    """One element of a buffer, or 0 where `mask` is false."""
+
+    __slots__ = ("at", "buffer", "mask")
+
+    def __init__(self, buffer, at, mask=None):
+        Value.__init__(self, buffer.dtype)
+        self.buffer = buffer
+        self.at = at
+        self.mask = mask
+
+
+class Apply(Value):
+    """A primitive of the scalars, lane by lane."""
+
+    __slots__ = ("op", "operands", "params")
+
+    def __init__(self, op, operands, dtype, lanes, params=None):
+        Value.__init__(self, dtype, lanes)
+        self.op = op
+        self.operands = operands
+        self.params = params or {}
+
+
+class Select(Value):
+    """`on_true` where `condition`, else `on_false`; both are computed."""
+
+    __slots__ = ("condition", "on_false", "on_true")
+
+    def __init__(self, condition, on_true, on_false):
+        Value.__init__(self, on_true.dtype, on_true.lanes)
+        self.condition = condition
+        self.on_true = on_true
+        self.on_false = on_false
+
+
+class Broadcast(Value):
+    """One scalar in every lane."""
+
+    __slots__ = ("operand",)
+
+    def __init__(self, operand, lanes):
+        Value.__init__(self, operand.dtype, lanes)
+        self.operand = operand
+
+
+class Shuffle(Value):
+    """Lanes picked by `order` from x's lanes followed by y's."""
+
+    __slots__ = ("order", "x", "y")
+
+    def __init__(self, x, y, order):
+        Value.__init__(self, x.dtype, len(order))
+        self.x = x
+        self.y = y
+        self.order = order
+
+
+class Reduce(Value):
+    """A vector halved by `op` until one lane is left; its lanes are a power of two."""
+
+    __slots__ = ("op", "operand")
+
+    def __init__(self, op, operand):
+        Value.__init__(self, operand.dtype)
+        self.op = op
+        self.operand = operand
+
+
+# --------------------------------------------------------------------------------- statements
+
+
+class Buffer:
+    """Memory a kernel may touch: `shape` elements, row-major; an int or an `Extent` each.
+
+    "argument" and "arena" memory comes from the caller, "stack" memory lives for one run.
+    """
+
+    __slots__ = ("dtype", "name", "shape", "space")
+
+    def __init__(self, name, dtype, shape, space="argument"):
+        self.name = name
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.space = space
+
+
+class Body:
+    """Items in order, and the values handed on at the end."""
+
+    __slots__ = ("items", "yields")
+
+    def __init__(self):
+        self.items = []
+        self.yields = ()
+
+
+class For:
+    __slots__ = ("body", "carries", "extent", "index", "initial", "kind", "results", "width")
+
+    def __init__(self, index, extent, initial, carries, body, kind, width, results):
+        self.index = index
+        self.extent = extent
+        self.initial = initial
+        self.carries = carries
+        self.body = body
+        self.kind = kind
+        self.width = width
+        self.results = results
+
+
+class While:
+    """Runs `body` while `condition`, a body of the same carries, yields true."""
+
+    __slots__ = ("body", "carries", "condition", "initial", "results")
+
+    def __init__(self, initial, carries, condition, body, results):
+        self.initial = initial
+        self.carries = carries
+        self.condition = condition
+        self.body = body
+        self.results = results
+
+
+class If:
+    __slots__ = ("condition", "otherwise", "results", "then")
+
+    def __init__(self, condition, then, otherwise, results):
+        self.condition = condition
+        self.then = then
+        self.otherwise = otherwise
+        self.results = results
+
+
+class Store:
+    __slots__ = ("at", "buffer", "mask", "value")
+
+    def __init__(self, buffer, at, value, mask=None):
+        self.buffer = buffer
+        self.at = at
+        self.value = value
+        self.mask = mask
+
+
+class Update:
+    """buffer[at] = op(buffer[at], value), in iteration order; `unique` promises distinct places."""
+
+    __slots__ = ("at", "buffer", "mask", "op", "unique", "value")
+
+    def __init__(self, buffer, at, value, op, unique=False, mask=None):
+        self.buffer = buffer
+        self.at = at
+        self.value = value
+        self.op = op
+        self.unique = unique
+        self.mask = mask
+
+
+class Call:
+    """An imported C function; arguments are values (by value) or (buffer, at) views (pointers).
+
+    `effect` maps the positions of views to "read", "write" or "update". A status other than 0
+    ends the kernel, which returns it.
+    """
+
+    __slots__ = ("arguments", "effect", "status", "symbol")
+
+    def __init__(self, symbol, arguments, effect):
+        self.symbol = symbol
+        self.arguments = arguments
+        self.effect = effect
+        self.status = Result("int32")
+
+
+class Function:
+    """One kernel: `i32|void name(ptr buffer..., i64 extent...)`, i32 when it holds a `Call`."""
+
+    __slots__ = ("body", "buffers", "extents", "name")
+
+    def __init__(self, name, buffers, extents, body):
+        self.name = name
+        self.buffers = tuple(buffers)
+        self.extents = tuple(extents)
+        self.body = body
+
+    @property
+    def parameters(self):
+        """The buffers that the caller passes, in the order of the call."""
+        return tuple(buffer for buffer in self.buffers if buffer.space != "stack")
+
+    @property
+    def scratch(self):
+        """The parameters that are memory for the kernel's own use, always the last ones."""
+        return tuple(buffer for buffer in self.buffers if buffer.space == "arena")
+
+    @property
+    def fallible(self):
+        return any(isinstance(item, Call) for item in walk(self.body))
+
+
+def bodies_of(item):
+    """The bodies nested directly in an item."""
+    match item:
+        case For(body=body):
+            return (body,)
+        case While(condition=condition, body=body):
+            return (condition, body)
+        case If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+    return ()
+
+
+def walk(body):
+    """Every item of a body and of the bodies nested in it, outer first."""
+    for item in body.items:
+        yield item
+        for inner in bodies_of(item):
+            yield from walk(inner)
+
+
+# --------------------------------------------------------------------------------- arithmetic
+
+
+def as_at(value):
+    """The `At` equal to an int or an int64 scalar."""
+    if isinstance(value, At):
+        return value
+    if isinstance(value, Value):
+        if isinstance(value, Const):
+            return At(int(value.value))
+        if value.dtype != INDEX_DTYPE or value.lanes != 1:
+            raise TypeError(f"an index is an int64 scalar, got {value.dtype} × {value.lanes} lanes")
+        return At(0, ((1, value),))
+    return At(int(value))
+
+
+def sum_of(x, y):
+    """x + y as an `At`; equal terms are merged."""
+    x, y = as_at(x), as_at(y)
+    if not y.terms:
+        return At(x.constant + y.constant, x.terms) if y.constant else x
+    factors = {}
+    for factor, value in x.terms + y.terms:
+        known = factors.get(id(value))
+        factors[id(value)] = (factor + known[0] if known else factor, value)
+    return At(x.constant + y.constant, tuple(term for term in factors.values() if term[0]))
+
+
+def scaled(x, factor):
+    """x × an int, as an `At`."""
+    if isinstance(factor, At) and not factor.terms:
+        factor = factor.constant
+    if not isinstance(factor, int):
+        raise TypeError(
+            "an offset scales by a known int; multiply run-time integers by apply('mul')"
+        )
+    x = as_at(x)
+    if factor == 0:
+        return At(0)
+    return At(x.constant * factor, tuple((coefficient * factor, v) for coefficient, v in x.terms))
+
+
+def result_dtype(op, operands, params):
+    """The dtype of `op` on these values."""
+    if op in COMPARISONS:
+        return "bool"
+    if op in ("convert_element_type", "bitcast_convert_type"):
+        return str(params["new_dtype"])
+    return operands[0].dtype
+
+
+# ------------------------------------------------------------------------------------ builder
+
+
+class LoopScope:
+    """What the body of a loop being built can name; `results` once it is closed."""
+
+    __slots__ = ("carries", "index", "results", "yielded")
+
+    def __init__(self, index, carries):
+        self.index = index
+        self.carries = carries
+        self.yielded = None
+        self.results = ()
+
+    def yields(self, *values):
+        """The carries of the next iteration."""
+        self.yielded = values
+
+
+class Builder:
+    """Builds one `Function` from the top down; values are appended where they are asked for."""
+
+    def __init__(self, name):
+        self.name = name
+        self.buffers = []
+        self.extents = []
+        self.body = Body()
+        self._names = 0
+
+    def buffer(self, name, dtype, shape, space="argument"):
+        buffer = Buffer(name, dtype, shape, space)
+        self.buffers.append(buffer)
+        return buffer
+
+    def extent(self, name):
+        extent = Extent(name)
+        self.extents.append(extent)
+        return extent
+
+    def finish(self):
+        """The function; scratch memory is moved behind the other parameters."""
+        order = {"argument": 0, "arena": 1, "stack": 2}
+        buffers = sorted(self.buffers, key=lambda buffer: order[buffer.space])
+        return Function(self.name, buffers, self.extents, self.body)
+
+    # values
+
+    def add_item(self, item):
+        self.body.items.append(item)
+        return item
+
+    def const(self, value, dtype, lanes=1):
+        return Const(value, dtype, lanes)
+
+    def as_value(self, value, like):
+        return value if isinstance(value, Value) else Const(value, like.dtype, like.lanes)
+
+    def load(self, buffer, at, mask=None):
+        return self.add_item(Load(buffer, as_at(at), mask))
+
+    def apply(self, op, *operands, dtype=None, **params):
+        """`op` on values and plain numbers, which take the dtype of the first value."""
+        like = next(value for value in operands if isinstance(value, Value))
+        operands = tuple(self.as_value(value, like) for value in operands)
+        if dtype is None:
+            dtype = result_dtype(op, operands, params)
+        lanes = max(value.lanes for value in operands)
+        return self.add_item(Apply(op, operands, dtype, lanes, params))
+
+    def convert(self, value, dtype):
+        """`value` as `dtype`, itself if it is one already."""
+        if value.dtype == dtype:
+            return value
+        return self.apply("convert_element_type", value, new_dtype=dtype)
+
+    def select(self, condition, on_true, on_false):
+        like = on_true if isinstance(on_true, Value) else on_false
+        return self.add_item(
+            Select(condition, self.as_value(on_true, like), self.as_value(on_false, like))
+        )
+
+    def broadcast(self, value, lanes):
+        if isinstance(value, Const):
+            return Const(value.value, value.dtype, lanes)
+        return self.add_item(Broadcast(value, lanes))
+
+    def shuffle(self, x, y, order):
+        return self.add_item(Shuffle(x, y, tuple(order)))
+
+    def reduce(self, op, vector):
+        return self.add_item(Reduce(op, vector))
+
+    def floordiv(self, x, divisor):
+        """Floor of x / divisor, for indices."""
+        x = as_at(x)
+        if isinstance(divisor, int) and (divisor == 1 or not x.terms):
+            return x if divisor == 1 else At(x.constant // divisor)
+        return as_at(self.apply("floordiv", x, divisor))
+
+    def mod(self, x, divisor):
+        """x - divisor × floor(x / divisor), for indices."""
+        x = as_at(x)
+        if isinstance(divisor, int) and (divisor == 1 or not x.terms):
+            return At(0) if divisor == 1 else At(x.constant % divisor)
+        return as_at(self.apply("mod", x, divisor))
+
+    def product(self, x, y):
+        """x × y of indices, whichever of them is known."""
+        for known, other in ((x, y), (y, x)):
+            if isinstance(known, int):
+                return scaled(other, known)
+            if isinstance(known, At) and not known.terms:
+                return scaled(other, known.constant)
+        return as_at(self.apply("mul", as_at(x), as_at(y)))
+
+    # statements
+
+    def store(self, buffer, at, value, mask=None):
+        self.add_item(Store(buffer, as_at(at), value, mask))
+
+    def update(self, buffer, at, value, op, *, unique=False, mask=None):
+        self.add_item(Update(buffer, as_at(at), value, op, unique, mask))
+
+    def call(self, symbol, arguments, effect):
+        return self.add_item(Call(symbol, tuple(arguments), dict(effect)))
+
+    @contextmanager
+    def within(self, body):
+        """Items go to `body` until the end of the `with`."""
+        outer, self.body = self.body, body
+        try:
+            yield body
+        finally:
+            self.body = outer
+
+    def fresh_index(self):
+        self._names += 1
+        return Index(f"i{self._names}")
+
+    @contextmanager
+    def loop(self, extent, initial=(), *, kind="sequential", width=0):
+        """A `For` whose body is what the `with` builds; call `scope.yields` if it has carries."""
+        extent = extent if isinstance(extent, int) else as_at(extent)
+        lane = 1 if kind == "vector" else 0
+        carries = tuple(Carry(v.dtype, lane or v.lanes) for v in initial)
+        scope = LoopScope(self.fresh_index(), carries)
+        body = Body()
+        with self.within(body):
+            yield scope
+        body.yields = _yielded(scope, carries)
+        scope.results = tuple(Result(v.dtype, v.lanes) for v in initial)
+        self.add_item(
+            For(scope.index, extent, tuple(initial), carries, body, kind, width, scope.results)
+        )
+
+    @contextmanager
+    def repeat(self, initial, condition):
+        """A `While`; `condition(*carries)` builds the test, the `with` builds the body."""
+        carries = tuple(Carry(v.dtype, v.lanes) for v in initial)
+        scope = LoopScope(None, carries)
+        test, body = Body(), Body()
+        with self.within(test):
+            test.yields = (condition(*carries),)
+        with self.within(body):
+            yield scope
+        body.yields = _yielded(scope, carries)
+        scope.results = tuple(Result(v.dtype, v.lanes) for v in initial)
+        self.add_item(While(tuple(initial), carries, test, body, scope.results))
+
+    def branch(self, condition, then, otherwise=lambda: ()):
+        """An `If`; `then` and `otherwise` build the sides and return what each yields."""
+        sides = (Body(), Body())
+        for side, build in zip(sides, (then, otherwise), strict=True):
+            with self.within(side):
+                side.yields = tuple(build() or ())
+        results = tuple(Result(v.dtype, v.lanes) for v in sides[0].yields)
+        self.add_item(If(condition, *sides, results))
+        return results
+
+
+def _yielded(scope, carries):
+    values = scope.yielded or ()
+    if len(values) != len(carries):
+        raise ValueError(f"a loop of {len(carries)} carries must yield as many, got {len(values)}")
+    return tuple(
+        value if isinstance(value, Value) else Const(value, carry.dtype, carry.lanes)
+        for value, carry in zip(values, carries, strict=True)
+    )
