@@ -1,0 +1,257 @@
+"""Runs the loop language slowly, one element at a time, checking what machine code cannot.
+
+    bounds          every access lies inside its buffer
+    initialisation  nothing is read that was never written
+    races           iterations of a parallel or vector loop touch no element that another one writes
+
+It is the oracle that tells a lowering bug (wrong here too) from an LLVM bug (wrong only there).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from frit.codegen.loops import (
+    Apply,
+    At,
+    Broadcast,
+    Call,
+    Const,
+    For,
+    If,
+    Load,
+    Reduce,
+    Select,
+    Shuffle,
+    Store,
+    Update,
+    While,
+)
+from frit.codegen.scalars import element_type, evaluate
+
+
+class LoopFault(Exception):
+    """An access that the loop language forbids, found by running."""
+
+
+def interpret(function, arguments, extents=(), symbols=None):
+    """The buffers of `function.parameters` after a run, as flat arrays; `arguments` is unchanged.
+
+    arguments: an array for each parameter, or None for memory that holds nothing yet. extents: an
+    int for each `Extent`. symbols: name -> Python function for each `Call`. Raises LoopFault.
+    """
+    run = _Run(function, arguments, extents, symbols or {})
+    with np.errstate(all="ignore"):
+        run.body(function.body)
+    return [run.memory[id(buffer)].data for buffer in function.parameters]
+
+
+class _Memory:
+    """One buffer: its elements, which of them are written, and who touched them last."""
+
+    __slots__ = ("data", "readers", "written", "writers")
+
+    def __init__(self, data, written):
+        self.data = data
+        self.written = np.full(data.size, written)
+        self.writers = {}
+        self.readers = {}
+
+
+class _Run:
+    def __init__(self, function, arguments, extents, symbols):
+        self.function = function
+        self.symbols = symbols
+        self.values = {}
+        self.path = ()
+        self.loops = 0
+        for extent, number in zip(function.extents, extents, strict=True):
+            self.values[id(extent)] = int(number)
+        given = dict(zip(map(id, function.parameters), arguments, strict=True))
+        self.memory = {
+            id(buffer): self.make_memory(buffer, given.get(id(buffer)))
+            for buffer in function.buffers
+        }
+
+    def make_memory(self, buffer, argument):
+        size = 1
+        for extent in buffer.shape:
+            size *= extent if isinstance(extent, int) else self.number(extent)
+        dtype = element_type(buffer.dtype)
+        if argument is None:
+            return _Memory(np.zeros(size, dtype), False)
+        data = np.array(argument, copy=True).reshape(-1)
+        if data.dtype != dtype or data.size != size:
+            raise LoopFault(
+                f"kernel {self.function.name}: buffer {buffer.name} is {buffer.dtype}[{size}], "
+                f"got {data.dtype}[{data.size}]"
+            )
+        return _Memory(data, True)
+
+    # values
+
+    def number(self, value):
+        return int(self.get(value))
+
+    def get(self, value):
+        if isinstance(value, Const):
+            number = np.asarray(value.value).astype(element_type(value.dtype))[()]
+            return number if value.lanes == 1 else np.full(value.lanes, number)
+        if isinstance(value, At):
+            total = value.constant + sum(f * int(self.values[id(v)]) for f, v in value.terms)
+            return np.int64((total + 2**63) % 2**64 - 2**63)
+        return self.values[id(value)]
+
+    def put(self, value, number):
+        self.values[id(value)] = number
+
+    # memory
+
+    def place(self, item):
+        """The element that an item touches, after the checks that do not depend on how."""
+        memory = self.memory[id(item.buffer)]
+        at = self.number(item.at)
+        if not 0 <= at < memory.data.size:
+            self.fault(item, at, f"is outside of its {memory.data.size} elements")
+        return memory, at
+
+    def fault(self, item, at, why):
+        where = ", ".join(f"{index}" for _, index in self.path)
+        raise LoopFault(
+            f"kernel {self.function.name}: {type(item).__name__} {item.buffer.name}[{at}] {why}"
+            + (f" (in iteration {where})" if where else "")
+        )
+
+    def read(self, item):
+        memory, at = self.place(item)
+        if not memory.written[at]:
+            self.fault(item, at, "was never written")
+        if self.path or memory.writers:
+            if _races(self.path, memory.writers.get(at, ())):
+                self.fault(item, at, "is written by another iteration")
+            readers = memory.readers.setdefault(at, [])
+            if self.path not in readers and len(readers) < 2:
+                readers.append(self.path)
+        return memory.data[at]
+
+    def write(self, item, number):
+        memory, at = self.place(item)
+        if _races(self.path, memory.writers.get(at, ())):
+            self.fault(item, at, "is written by two iterations")
+        if any(_races(self.path, reader) for reader in memory.readers.get(at, ())):
+            self.fault(item, at, "is read by another iteration")
+        memory.data[at] = number
+        memory.written[at] = True
+        memory.writers[at] = self.path
+
+    def enabled(self, item):
+        return item.mask is None or bool(self.get(item.mask))
+
+    # items
+
+    def body(self, body):
+        for item in body.items:
+            self.item(item)
+        return [self.get(value) for value in body.yields]
+
+    def item(self, item):
+        match item:
+            case Load():
+                zero = element_type(item.dtype).type(0)
+                self.put(item, self.read(item) if self.enabled(item) else zero)
+            case Apply(op=op, operands=operands, params=params):
+                numbers = [self.get(operand) for operand in operands]
+                self.put(item, evaluate(op, numbers, item.dtype, params))
+            case Select(condition=condition, on_true=x, on_false=y):
+                chosen = np.where(self.get(condition), self.get(x), self.get(y))
+                self.put(item, chosen[()])
+            case Broadcast(operand=operand, lanes=lanes):
+                self.put(item, np.full(lanes, self.get(operand)))
+            case Shuffle(x=x, y=y, order=order):
+                both = np.concatenate([np.atleast_1d(self.get(x)), np.atleast_1d(self.get(y))])
+                self.put(item, both[list(order)])
+            case Reduce(op=op, operand=operand):
+                vector = np.atleast_1d(self.get(operand))
+                while vector.size > 1:
+                    half = vector.size // 2
+                    vector = evaluate(op, [vector[:half], vector[half:]], item.dtype, {})
+                self.put(item, vector[0])
+            case Store(value=value):
+                if self.enabled(item):
+                    self.write(item, self.get(value))
+            case Update(value=value, op=op):
+                if self.enabled(item):
+                    old = self.read(item)
+                    self.write(item, evaluate(op, [old, self.get(value)], value.dtype, {}))
+            case For():
+                self.loop(item)
+            case While():
+                self.repeat(item)
+            case If(condition=condition, then=then, otherwise=otherwise):
+                results = self.body(then if self.get(condition) else otherwise)
+                for result, number in zip(item.results, results, strict=True):
+                    self.put(result, number)
+            case Call():
+                self.call(item)
+
+    def loop(self, item):
+        extent = item.extent if isinstance(item.extent, int) else self.number(item.extent)
+        state = [self.get(value) for value in item.initial]
+        lanes = item.kind == "vector" and item.carries
+        if lanes:
+            state = [np.array(np.broadcast_to(vector, (item.width,))) for vector in state]
+        independent = item.kind in ("vector", "parallel")
+        self.loops += 1
+        outer, loop = self.path, self.loops
+        for i in range(extent):
+            if independent:
+                self.path = (*outer, (loop, i))
+            self.put(item.index, np.int64(i))
+            lane = i % item.width if lanes else None
+            for position, carry in enumerate(item.carries):
+                self.put(carry, state[position][lane] if lanes else state[position])
+            yielded = self.body(item.body)
+            if lanes:
+                for vector, number in zip(state, yielded, strict=True):
+                    vector[lane] = number
+            else:
+                state = yielded
+        self.path = outer
+        for result, number in zip(item.results, state, strict=True):
+            self.put(result, number)
+
+    def repeat(self, item):
+        state = [self.get(value) for value in item.initial]
+        while True:
+            for carry, number in zip(item.carries, state, strict=True):
+                self.put(carry, number)
+            if not self.body(item.condition)[0]:
+                break
+            state = self.body(item.body)
+        for result, number in zip(item.results, state, strict=True):
+            self.put(result, number)
+
+    def call(self, item):
+        """Runs a symbol on slices that start at each view and share the buffer's memory."""
+        if item.symbol not in self.symbols:
+            raise LoopFault(f"kernel {self.function.name}: no symbol {item.symbol!r} was given")
+        given = []
+        for position, argument in enumerate(item.arguments):
+            if isinstance(argument, tuple):
+                memory, at = self.memory[id(argument[0])], self.number(argument[1])
+                given.append(memory.data[at:])
+                if item.effect[position] == "write":
+                    memory.written[at:] = True
+            else:
+                given.append(self.get(argument))
+        self.put(item.status, np.int32(self.symbols[item.symbol](*given) or 0))
+
+
+def _races(one, other):
+    """Whether two iterations, as ((loop, index), ...) from outside in, may run in any order."""
+    for (loop, index), (other_loop, other_index) in zip(one, other, strict=False):
+        if loop != other_loop:
+            return False
+        if index != other_index:
+            return True
+    return False
