@@ -1,0 +1,210 @@
+"""Error classes with JAX's public names, source positions in user code, and message helpers.
+
+An error of frit is a lesson: what was asked, what was found, where in the user's file, what to write.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OURS: dict[CodeType, bool] = {}
+_HIDDEN_MODULES = ("contextlib.py", "functools.py", "optree" + os.sep)
+
+
+def _is_internal(code: CodeType) -> bool:
+    known = _OURS.get(code)
+    if known is None:
+        name = code.co_filename
+        known = name.startswith((_PACKAGE, "<frozen", "<string>")) or any(
+            part in name for part in _HIDDEN_MODULES
+        )
+        if len(_OURS) > 20_000:
+            _OURS.clear()
+        _OURS[code] = known
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """Where in the user's code an operation stands: file, line and function; name_stack of scopes."""
+
+    file: str
+    line: int
+    function: str
+    name_stack: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} ({self.function})" if self.file else "unknown place"
+
+
+NOWHERE = SourceInfo("", 0, "")
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside frit, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_internal(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def source_info(name_stack: tuple[str, ...] = ()) -> SourceInfo:
+    """The place in user code that is running now."""
+    frame = user_frame()
+    if frame is None:
+        return NOWHERE if not name_stack else SourceInfo("", 0, "", name_stack)
+    code = frame.f_code
+    return SourceInfo(code.co_filename, frame.f_lineno, code.co_name, name_stack)
+
+
+def function_place(fun: Any) -> str:
+    """`name at file:line` of a function, as far as it has these."""
+    fun = getattr(fun, "__wrapped__", fun)
+    fun = getattr(fun, "func", fun)
+    code = getattr(fun, "__code__", None)
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+
+
+class FritTypeError(TypeError):
+    """Base of the errors about tracers that users may wish to catch."""
+
+
+class ConcretizationTypeError(FritTypeError):
+    """A traced value was used where its number, not only its type, is needed.
+
+    Use `lax.cond`, `lax.while_loop`, `jnp.where`, or mark the argument static.
+    """
+
+    def __init__(self, tracer: Any, context: str = "") -> None:
+        if isinstance(tracer, str):
+            super().__init__(tracer)
+            return
+        text = f"Abstract tracer value encountered where concrete value is expected: {tracer}"
+        origin = tracer.origin_message() if hasattr(tracer, "origin_message") else ""
+        super().__init__(
+            "\n".join(part for part in (text, context, origin, _here()) if part)
+        )
+
+
+def _here() -> str:
+    frame = user_frame()
+    if frame is None:
+        return ""
+    return f"This happened at {frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}."
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """`if`, `while`, `and`, `or`, `not` or `bool()` met a traced value."""
+
+    def __init__(self, tracer: Any) -> None:
+        text = f"Attempted boolean conversion of traced array with shape {_short(tracer)}."
+        remedy = (
+            "A Python `if` or `while` needs True or False while the function is traced. Write "
+            "`lax.cond(predicate, true_function, false_function, *operands)` or "
+            "`jnp.where(predicate, a, b)`; for a value known before the call, mark the argument "
+            "with static_argnums or static_argnames."
+        )
+        super().__init__(
+            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
+        )
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """`range`, an index of a list or `int`-like use met a traced value."""
+
+    def __init__(self, tracer: Any) -> None:
+        text = (
+            "The __index__() method was called on traced array with shape "
+            f"{_short(tracer)}."
+        )
+        remedy = (
+            "A Python `range` or list index needs the number while the function is traced. Write "
+            "`lax.fori_loop(0, n, body, init)` or `lax.scan` for loops, `jnp.asarray(list)[i]` to "
+            "index by a traced number; or mark the argument with static_argnums/static_argnames."
+        )
+        super().__init__(
+            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
+        )
+
+
+class TracerArrayConversionError(FritTypeError):
+    """NumPy asked a traced value for its numbers."""
+
+    def __init__(self, tracer: Any) -> None:
+        text = (
+            "The numpy.ndarray conversion method __array__() was called on traced array with shape "
+            f"{_short(tracer)}."
+        )
+        remedy = (
+            "NumPy functions need numbers. Use the function of the same name in frit.numpy, or "
+            "`pure_callback` to call NumPy when the program runs."
+        )
+        super().__init__(
+            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
+        )
+
+
+class NonConcreteBooleanIndexError(FritTypeError):
+    """A traced boolean mask was used as an index: the result's shape would depend on its values."""
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__(
+            "Array boolean indices must be concrete; got "
+            f"{_short(tracer)}. The result's shape would depend on the mask's values. Write "
+            "`jnp.where(mask, x, fill)`, `x.at[mask].set(scalar)`, or `jnp.nonzero(mask, size=n)`."
+            f"\n{_origin(tracer)}"
+        )
+
+
+class UnexpectedTracerError(FritTypeError):
+    """A tracer was used after, or outside, the transformation that made it."""
+
+    def __init__(self, tracer: Any) -> None:
+        if isinstance(tracer, str):
+            super().__init__(tracer)
+            return
+        made = getattr(tracer, "made_at", NOWHERE)
+        super().__init__(
+            "Encountered an unexpected tracer. A function transformed by frit had a side effect: "
+            f"it stored an intermediate value, {_short(tracer)}, made at {made} while "
+            f"{tracer.level.description} was running, and the value was used after that had ended. "
+            "Return the value from the function instead of storing it in a global, an attribute "
+            "or a container; `frit.debug.print` shows values at run time."
+        )
+
+
+class KeyReuseError(RuntimeError):
+    """A random key was used twice."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A comparison of symbolic dimensions has no answer that holds for all their values."""
+
+
+class LoweringError(NotImplementedError):
+    """An equation has no lowering to machine code."""
+
+
+class DeletedArrayError(RuntimeError):
+    """An array that was donated or deleted was used again."""
+
+
+def _short(tracer: Any) -> str:
+    aval = getattr(tracer, "aval", None)
+    return aval.str_short(short_dtypes=False) if hasattr(aval, "str_short") else str(aval)
+
+
+def _origin(tracer: Any) -> str:
+    return tracer.origin_message() if hasattr(tracer, "origin_message") else ""
+
+
+def ordinal(n: int) -> str:
+    """1 -> '1st', 2 -> '2nd' …"""
+    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"

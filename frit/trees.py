@@ -1,0 +1,1 @@
+"""Pytrees: nested containers of leaves, flattened to tuples and rebuilt, over optree."""
