@@ -6,7 +6,7 @@
 
     jax            a module that answers with frit's names; `__version__` reads VERSION
     jax.X          frit.X, the same object, so that identity and isinstance hold
-    jax._src.X.y   the stand-in of `private.PRIVATE`, else the object of the public name in REDIRECTS
+    jax._src.X.y   the stand-in in `private.PRIVATE`, else the public object that REDIRECTS names
     jaxlib         a module with a version
 
 A name that none of these has is an ordinary ImportError or AttributeError that says so.
@@ -51,8 +51,8 @@ def install() -> None:
         if name in sys.modules:
             raise RuntimeError(
                 f"{name} was imported before frit.jax_alias.install(), so its objects and frit's "
-                f"would meet in one program. Call install() before the first `import {name}`, or start "
-                "the program with `python -m frit run`."
+                f"would meet in one program. Call install() before the first `import {name}`, "
+                "or start the program with `python -m frit run`."
             )
     sys.meta_path.insert(0, _Finder())
 
