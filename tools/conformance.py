@@ -119,9 +119,9 @@ def _row(name, found, seconds, reference):
 PAGE = """# jax's own tests on frit
 
 Written by `make conformance JAX=path` (tools/conformance.py). The denominator is the tests that
-pass under jax {version} itself; a test that fails, crashes, runs out of time, is skipped or is absent
-here counts against frit. `private` are tests that reach for a private name of jax for which frit
-has no stand-in; they are taken out of the share. Kinds of failure:
+pass under jax {version} itself; a test that fails, crashes, runs out of time, is skipped or is
+absent here counts against frit. `private` are tests that reach for a private name of jax for which
+frit has no stand-in; they are taken out of the share. Kinds of failure:
 [known-failures.md](known-failures.md).
 
 {table}
