@@ -8,9 +8,9 @@
     random_bits[bit_width shape]   key<fry>[*s]            ->  u{bit_width}[*s, *shape]
     threefry2x32                   four u32[*s]            ->  two u32[*s]
 
-A key is 64 opaque bits in storage (its words are `storage.view(uint32)`). Element i of a split or of
-bits, counted in row-major order as a 64-bit number, is the hash of i under the key: so draws do not
-depend on how an array is divided, and the first n elements of a larger vector are those of a smaller.
+A key is 64 opaque bits in storage (its words are `storage.view(uint32)`). Element i of a split or
+of bits, counted in row-major order as a 64-bit number, is the hash of i under the key: so draws do
+not depend on how an array is divided, and a longer vector begins with the elements of a shorter.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from frit.ir.dtypes import ExtendedDType, is_integer, prng_key
 from frit.ir.primitive import Primitive, absent
 from frit.ir.types import ShapedArray
 from frit.transforms.linear import axis_to_front
-from frit.transforms.rules import align_mapped, batch_pointwise, not_differentiable
+from frit.transforms.rules import batch_pointwise, not_differentiable
 
 _UINT32 = np.dtype(np.uint32)
 _WORDS = 2
@@ -118,7 +118,7 @@ def hash_of(key0, key1, x0, x1):
 
 
 def _hash_few(shape, *operands):
-    """`hash_of` of a few elements, in Python's integers: ten times faster than as many array calls."""
+    """`hash_of` of a few elements, in Python's integers: ten times faster than array calls."""
     columns = (np.broadcast_to(x, shape).ravel().tolist() for x in operands)
     pairs = [_hash_integers(*column) for column in zip(*columns, strict=True)]
     both = np.array(pairs, np.uint32).reshape(*shape, 2)
@@ -138,7 +138,7 @@ def _hash_integers(key0, key1, x0, x1):
 
 
 def _hashes_of_counters(keys, shape):
-    """For each key, the hashes of 0, 1, .. prod(shape) - 1: two words, each `uint32[*s, *shape]`."""
+    """For each key, the hashes of 0 .. prod(shape) - 1: two words, each `uint32[*s, *shape]`."""
     words = words_of(keys)
     room = (..., *(None for _ in shape))
     count = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
@@ -159,7 +159,7 @@ def _threefry_types(*operands):
 
 
 def _common_shape(name, *operands):
-    """The shape that operands of rank 0 or of one rank broadcast to. TypeError where they do not."""
+    """The shape that operands of rank 0 or of one rank broadcast to; TypeError else."""
     shapes = [x.shape for x in operands if x.shape]
     if not shapes:
         return ()
@@ -208,8 +208,8 @@ def _check_words(impl, words):
         )
     if words.dtype != _UINT32:
         raise TypeError(
-            f"{lesson}key_data.dtype = uint32; got dtype={words.dtype}. Make a key from a seed with "
-            "random.key(seed)."
+            f"{lesson}key_data.dtype = uint32; got dtype={words.dtype}. Make a key from a seed "
+            "with random.key(seed)."
         )
 
 
@@ -277,7 +277,7 @@ def _seed_types(seeds, *, impl):
 
 
 def _seed_evaluate(seeds, *, impl):
-    """The words are the halves of the seed as a 64-bit number; a narrower seed has no upper half."""
+    """The words are the halves of the seed as a 64-bit number; a narrower one has no upper half."""
     seeds = np.asarray(seeds)
     low = seeds.astype(np.uint32)
     wide = seeds.dtype.itemsize == 8

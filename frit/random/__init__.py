@@ -1,6 +1,6 @@
 """`jax.random`'s public names: keys, and samplers of them.
 
-A sampler is a pure function of its key: `normal(key, (3,))` gives the same three numbers every time.
+A sampler is a pure function of its key: `normal(key, (3,))` gives the same numbers every time.
 For further draws make further keys: `key, subkey = split(key)`.
 """
 

@@ -2,8 +2,8 @@
 
 A public sampler is written as `@sampler def name(key, ..., shape, dtype)`. The decorator turns
 `key` into one typed key (a raw `uint32[2]` key is wrapped), so the body sees a key of dtype
-`key<fry>` and shape `()`. The other helpers turn a user's `dtype` and `shape` into canonical ones or
-raise JAX's exception with what was given and what to write instead.
+`key<fry>` and shape `()`. The other helpers make a user's `dtype` and `shape` canonical, or raise
+JAX's exception with what was given and what to write instead.
 """
 
 import functools
@@ -12,12 +12,12 @@ import operator
 import warnings
 
 import numpy as np
-from frit.primitives.random_bits import default_implementation, random_wrap
 
 import frit.numpy as jnp
 from frit import config, lax
 from frit.ir import dtypes
 from frit.ir.dims import Dim
+from frit.primitives.random_bits import default_implementation, random_wrap
 
 _SHARDING = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
 
@@ -32,8 +32,8 @@ def typed_keys(name, key):
         return key, False
     if dtype is None or not hasattr(key, "shape"):
         raise TypeError(
-            f"unexpected PRNG key type {type(key)}: `{name}` takes a key first. Make one from a seed "
-            f"with random.key(seed), and split it with random.split(key) for each further use."
+            f"unexpected PRNG key type {type(key)}: `{name}` takes a key first. Make one from a "
+            f"seed with random.key(seed), and split it with random.split(key) for each further use."
         )
     keys = random_wrap(key, impl=default_implementation())
     if config.legacy_prng_key.value != "allow":
@@ -43,8 +43,8 @@ def typed_keys(name, key):
 
 def _object_to_raw_key(name):
     message = (
-        f"Legacy uint32 key array passed as key to jax.random function `{name}`. Please create keys "
-        "using jax.random.key(). If use of a raw key array was intended, set "
+        f"Legacy uint32 key array passed as key to jax.random function `{name}`. Please create "
+        "keys using jax.random.key(). If use of a raw key array was intended, set "
         'jax_legacy_prng_key="allow".'
     )
     if config.legacy_prng_key.value == "error":
@@ -53,12 +53,12 @@ def _object_to_raw_key(name):
 
 
 def single_key(name, key):
-    """`(key, was_raw)` as `typed_keys`, for functions of one key; ValueError for an array of keys."""
+    """`(key, was_raw)` as `typed_keys`, for functions of one key; ValueError for more."""
     keys, was_raw = typed_keys(name, key)
     if keys.ndim:
         raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {np.shape(key)} != ()."
-            f" Use jax.vmap for batching: vmap(lambda key: random.{name}(key, ...))(keys)."
+            f"{name} accepts a single key, but was given a key array of shape {np.shape(key)} != "
+            f"(). Use jax.vmap for batching: vmap(lambda key: random.{name}(key, ...))(keys)."
         )
     return keys, was_raw
 
@@ -122,8 +122,8 @@ def shape_over(name, shape, *parameter_shapes):
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
             "result of broadcasting the shapes must equal the shape argument, but got result "
-            f"{lax.broadcast_shapes(shape, *parameter_shapes)} for shape argument {shape}. Give the "
-            "full shape of the samples, parameters' axes included."
+            f"{lax.broadcast_shapes(shape, *parameter_shapes)} for shape argument {shape}. Give "
+            "the full shape of the samples, parameters' axes included."
         )
     return shape
 
@@ -154,13 +154,13 @@ def integer_dtype(name, dtype, error=ValueError):
 
 def _dtype_error(name, wanted, found, example, error=ValueError):
     return error(
-        f"dtype argument to `{name}` must be {wanted} dtype, got {found}. Write dtype={example}, or "
-        "leave it out, and convert the samples afterwards with .astype(...)."
+        f"dtype argument to `{name}` must be {wanted} dtype, got {found}. Write dtype={example}, "
+        "or leave it out, and convert the samples afterwards with .astype(...)."
     )
 
 
 def canonical_dtype(dtype):
-    """`dtype` as arrays have it: Python's types by the settings, 64-bit ones narrowed with a warning."""
+    """`dtype` as arrays have it; a 64-bit one that is not enabled is narrowed, with a warning."""
     if isinstance(dtype, type) and dtype in dtypes.PYTHON_SCALARS:
         return dtypes.python_scalar_dtype(dtype)
     asked = dtypes.as_dtype(dtype)

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from frit.primitives.random_bits import random_bits
 
 import frit.numpy as jnp
 from frit import core, lax
 from frit.api import jit
 from frit.ir import dtypes
+from frit.primitives.random_bits import random_bits
 from frit.random.checks import as_inexact, optional_shape, sampler, shape_over
 from frit.random.inverse import gumbel
 from frit.random.keys import split_typed
@@ -34,8 +34,8 @@ def permutation(key, x, axis=0, independent=False):
         return _permutation(key, x, axis, independent)
     if not dtypes.issubdtype(lax.dtype(x), np.integer):
         raise TypeError(
-            f"x must be an integer or at least 1-dimensional, got {x!r}: random.permutation(key, 10) "
-            "permutes 0..9, random.permutation(key, jnp.array([...])) the given values."
+            f"x must be an integer or at least 1-dimensional, got {x!r}: random.permutation(key, "
+            "10) permutes 0..9, random.permutation(key, jnp.array([...])) the given values."
         )
     count = core.concrete_or_error(int, x, "argument x of jax.random.permutation()")
     return _shuffle(key, jnp.arange(count), axis)
@@ -77,7 +77,8 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """
     if not isinstance(shape, Sequence):
         raise TypeError(
-            f"shape argument of jax.random.choice must be a sequence, got {shape}. Write ({shape},)."
+            f"shape argument of jax.random.choice must be a sequence, got {shape}. Write "
+            f"({shape},)."
         )
     array = jnp.asarray(a)
     if array.ndim == 0:
@@ -132,9 +133,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     """
     logits = jnp.asarray(logits)
     batch = tuple(int(d) for d in np.delete(logits.shape, axis))
-    shape = shape_over(
-        "categorical", batch if shape is None else optional_shape("categorical", shape), batch
-    )
+    shape = shape_over("categorical", optional_shape("categorical", shape), batch)
     prefix = shape[: len(shape) - len(batch)]
     if not replace:
         return _categories_without_replacement(key, logits, axis, shape, prefix, mode)

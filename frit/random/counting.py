@@ -116,7 +116,7 @@ def _some_rejected(max_iters):
 
 @sampler
 def binomial(key, n, p, shape=None, dtype=None):
-    """Counts of successes in `n` trials of probability `p`, as floats; `n`, `p` broadcast to `shape`.
+    """Counts of successes in `n` trials of probability `p`, as floats; both broadcast to `shape`.
 
     nan where `p` is nan or negative, or `n` is nan or negative; inf where `n` is inf.
     """

@@ -89,8 +89,8 @@ def dirichlet(key, alpha, shape=None, dtype=None):
 def _dirichlet(key, alpha, shape, dtype):
     if np.ndim(alpha) < 1:
         raise ValueError(
-            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}: equal weights "
-            "of k outcomes are jnp.full(k, alpha)."
+            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}: equal "
+            "weights of k outcomes are jnp.full(k, alpha)."
         )
     *batch, outcomes = np.shape(alpha)
     shape = shape_over("dirichlet", tuple(batch) if shape is None else shape, tuple(batch))
@@ -136,7 +136,7 @@ def _f(key, dfnum, dfden, shape, dtype):
 
 @sampler
 def t(key, df, shape=None, dtype=None):
-    """Draws of Student's t, density ~ (1 + x^2 / df)^(-(df + 1) / 2): n sqrt((df/2) / gamma(df/2))."""
+    """Draws of Student's t, density ~ (1 + x^2 / df)^(-(df + 1) / 2); `df` broadcasts to `shape`."""
     dtype = float_dtype("t", dtype)
     shape = shape_over("t", optional_shape("t", shape), np.shape(df))
     check_safe_to_cast("t", dtype, df)

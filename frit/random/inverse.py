@@ -6,11 +6,11 @@ u uniform in (0, 1)  =>  F^-1(u) has the cumulative distribution F
 from functools import partial
 
 import numpy as np
-from frit.primitives.random_bits import random_bits
 
 import frit.numpy as jnp
 from frit import lax
 from frit.api import jit
+from frit.primitives.random_bits import random_bits
 from frit.random.checks import (
     as_shape,
     check_safe_to_cast,

@@ -1,12 +1,16 @@
 """Keys: made from a seed, split, folded, and never used twice.
 
-    key(seed) -> key<fry>[]          split(key, n) -> key<fry>[n]         fold_in(key, i) -> key<fry>[]
+    key(seed) -> key<fry>[]      split(key, n) -> key<fry>[n]      fold_in(key, i) -> key<fry>[]
 
 A typed key is one element of dtype `key<fry>`; a raw key is its two `uint32` words, as `PRNGKey`
 returns them. Every function takes both and answers in kind.
 """
 
 import numpy as np
+
+import frit.numpy as jnp
+from frit import config
+from frit.ir import dtypes
 from frit.primitives.random_bits import (
     IMPLEMENTATIONS,
     KeyTy,
@@ -19,10 +23,6 @@ from frit.primitives.random_bits import (
     random_unwrap,
     random_wrap,
 )
-
-import frit.numpy as jnp
-from frit import config
-from frit.ir import dtypes
 from frit.random.checks import single_key, typed_keys
 
 
@@ -41,7 +41,7 @@ def key(seed, *, impl=None, dtype=None):
 
 
 def PRNGKey(seed, *, impl=None):
-    """A raw key made from an integer `seed`: its words, `uint32[2]`. New code writes `key(seed)`."""
+    """A raw key made from an integer `seed`: its words, `uint32[2]`. Newer is `key(seed)`."""
     return _in_kind(_key_from_seed("PRNGKey", seed, impl), was_raw=True)
 
 
@@ -125,8 +125,8 @@ def fold_in(key, data):
     keys, was_raw = single_key("fold_in", key)
     if np.ndim(data):
         raise TypeError(
-            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). Use "
-            "jax.vmap for batching."
+            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
+            "Use jax.vmap for batching."
         )
     return _in_kind(random_fold_in(keys, jnp.asarray(data, dtype="uint32")), was_raw)
 
@@ -153,7 +153,7 @@ def key_data(keys):
 
 
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
-    """Typed keys made of words: the inverse of `key_data`. `uint32[..., 2]` gives `key<fry>[...]`."""
+    """Typed keys made of words, the inverse of `key_data`: `uint32[..., 2]` to `key<fry>[...]`."""
     if impl is not None and dtype is not None:
         raise ValueError(
             "Cannot specify both `impl` and `dtype` arguments to jax.random.wrap_key_data: both "

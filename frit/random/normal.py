@@ -25,6 +25,8 @@ from frit.random.checks import (
 from frit.random.keys import split_typed
 from frit.random.uniform import rademacher, uniform
 
+_ONE = np.float32(1)
+
 
 @sampler
 def normal(key, shape=(), dtype=None):
@@ -127,7 +129,7 @@ def _factor(cov, method):
 
 
 @sampler
-def lognormal(key, sigma=np.float32(1), shape=None, dtype=None):
+def lognormal(key, sigma=_ONE, shape=None, dtype=None):
     """exp(sigma * z) with z standard normal; `sigma` broadcasts to `shape`."""
     dtype = inexact_dtype("lognormal", dtype)
     shape = shape_over("lognormal", optional_shape("lognormal", shape), np.shape(sigma))
@@ -153,9 +155,9 @@ def _maxwell(key, shape, dtype):
 
 @sampler
 def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
-    """loc + scale * (a Maxwell draw of random sign): density ~ z^2 exp(-z^2 / 2), z = (x-loc)/scale.
+    """loc + scale * (a Maxwell draw of random sign): density ~ z^2 exp(-z^2 / 2).
 
-    The result's shape is `shape` (if empty, the parameters' shape) followed by the parameters' shape.
+    The result's shape is `shape` (the parameters' if empty) followed by the parameters' shape.
     """
     dtype = float_dtype("double_sided_maxwell", dtype)
     shape = as_shape("double_sided_maxwell", shape)

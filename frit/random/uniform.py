@@ -8,12 +8,12 @@ bias is at most span / 2^2n.
 from functools import partial
 
 import numpy as np
-from frit.primitives.random_bits import random_bits
 
 import frit.numpy as jnp
 from frit import lax
 from frit.api import jit
 from frit.ir import dtypes
+from frit.primitives.random_bits import random_bits
 from frit.random.checks import (
     as_shape,
     canonical_dtype,
@@ -28,7 +28,7 @@ from frit.random.keys import split_typed
 
 @sampler
 def bits(key, shape=(), dtype=None):
-    """Uniformly random bits as unsigned integers of `shape`; dtype: uint8 .. uint64, or the default.
+    """Uniformly random bits as unsigned integers of `shape`; dtype: uint8 .. uint64.
 
     Raises ValueError for any other dtype.
     """
@@ -43,7 +43,7 @@ def bits(key, shape=(), dtype=None):
 
 @sampler
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
-    """Floats of `shape`, equally likely in [minval, maxval); the bounds broadcast against `shape`."""
+    """Floats of `shape`, equally likely in [minval, maxval); the bounds broadcast to `shape`."""
     dtype = float_dtype("uniform", dtype)
     return _uniform(key, minval, maxval, as_shape("uniform", shape), dtype)
 
