@@ -312,7 +312,7 @@ OPERATIONS = {
     "mul": np.multiply,
     "ne": np.not_equal,
     "neg": np.negative,
-    "nextafter": np.nextafter,
+    "nextafter": lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
     "not": np.invert,
     "or": np.bitwise_or,
     "polygamma": _wide(lambda n, x: special.polygamma(n, x)),

@@ -97,6 +97,7 @@ def compile_object(text, target, *, optimize=True):
     try:
         module = llvm.parse_assembly(text)
         module.triple = target.triple
+        module.data_layout = str(machine.target_data)
         module.verify()
     except RuntimeError as error:
         raise CompileError(f"LLVM rejected a module: {error}\n{_excerpt(text, error)}") from error
@@ -110,6 +111,8 @@ def assembly(text, target):
     _initialize()
     machine = target.machine()
     module = llvm.parse_assembly(text)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
     _run_passes(module, machine)
     return machine.emit_assembly(module)
 
