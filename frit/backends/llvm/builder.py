@@ -21,6 +21,7 @@ from frit.backends.llvm.values import (
     I16,
     I32,
     I64,
+    I128,
     PTR,
     VOID,
     Type,
@@ -35,7 +36,7 @@ from frit.backends.llvm.values import (
 )
 
 __all__ = [
-    "BF16", "F16", "F32", "F64", "I1", "I8", "I16", "I32", "I64", "PTR", "VOID",
+    "BF16", "F16", "F32", "F64", "I1", "I8", "I16", "I32", "I64", "I128", "PTR", "VOID",
     "Block", "Builder", "Function", "Module", "Phi", "Type", "Value", "constant", "constant_lanes",
     "integer", "integer_like", "mask_like", "poison", "zero",
 ]  # fmt: skip

@@ -7,6 +7,8 @@ llvmlite's own IR classes cost more than LLVM itself; here an instruction is one
 and `render` is one join. The text goes to `llvmlite.binding.parse_assembly`.
 """
 
+from dataclasses import dataclass
+
 from frit.backends.llvm.values import PTR, Value, constant
 
 
@@ -77,6 +79,15 @@ class Function:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Rendered definitions and what they refer to, by name, for several modules to absorb."""
+
+    texts: dict
+    declarations: dict
+    globals: dict
+
+
 class Module:
     """A program of LLVM IR being written.
 
@@ -133,19 +144,22 @@ class Module:
                 raise ValueError(f"@{name} is declared twice with different types: {known}; {text}")
         return Value(f"@{name}", PTR)
 
-    def add_text(self, name, text):
-        """Adds the complete text of a definition made elsewhere (a cached function) once."""
-        self._texts.setdefault(name, text)
-
-    def add_declarations(self, declarations):
-        """Adds declarations (name -> text) that a text of `add_text` needs."""
-        for name, text in declarations.items():
+    def absorb(self, fragment):
+        """Adds a `Fragment`: definitions with all they need, each once."""
+        for name, text in fragment.texts.items():
+            self._texts.setdefault(name, text)
+        for name, text in fragment.declarations.items():
             self._declarations.setdefault(name, text)
+        for name, text in fragment.globals.items():
+            self._globals.setdefault(name, text)
 
-    @property
-    def declarations(self):
-        """Name -> text of everything declared so far."""
-        return dict(self._declarations)
+    def fragment(self):
+        """All of this module as a `Fragment`; it must have no metadata (their numbers clash)."""
+        if self._metadata:
+            raise ValueError(f"module {self.name!r} has metadata, so others cannot absorb it")
+        texts = dict(self._texts)
+        texts.update((name, function.render()) for name, function in self.functions.items())
+        return Fragment(texts, dict(self._declarations), dict(self._globals))
 
     def constant_array(self, name, element, numbers, align=64):
         """A private constant table, made once under its name; returns its address."""

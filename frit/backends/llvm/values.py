@@ -2,7 +2,7 @@
 
     scalar = iN | half | bfloat | float | double | ptr | void
     type   = scalar | <lanes x scalar>
-    value  = Value(text, type): "%12", "@symbol" or a constant expression such as "splat (float 0x...)"
+    value  = Value(text, type): "%12", "@symbol" or a constant such as "splat (float 0x...)"
 
 Types are interned: two equal types are one object, so they compare by `is`. One lane means the
 scalar itself, so that code written for any width also serves width 1.

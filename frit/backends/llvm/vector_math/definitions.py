@@ -1,0 +1,127 @@
+"""The table of vector functions, and how one becomes LLVM text of a type and a width.
+
+    formula(kit, *operands) -> Lanes        one for both float types and every width
+
+Each (function, dtype, width) is an `internal` LLVM function, written once a process and kept as
+text; a module absorbs the text with all that it calls.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from frit.backends.llvm.builder import F32, F64, Builder, Module, Type
+from frit.backends.llvm.vector_math.lanes import Kit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VectorFunction:
+    """One function: how many operands, how exact, how long, and its formula.
+
+    ulps: bound on the error of the result, in units in the last place, of f32 and of f64, where the
+    function is well conditioned. cost: roughly how many instructions one vector takes.
+    """
+
+    name: str
+    operands: int
+    ulps: int
+    cost: int
+    formula: object
+    f32_by_f64: bool
+
+
+FUNCTIONS = {}
+
+
+def vector_function(name, *, ulps, cost, operands=1, f32_by_f64=False):
+    """Registers the decorated formula as the function `name`.
+
+    f32_by_f64: the f32 function is the f64 one on widened operands, rounded at the end.
+    """
+
+    def register(formula):
+        FUNCTIONS[name] = VectorFunction(name, operands, ulps, cost, formula, f32_by_f64)
+        return formula
+
+    return register
+
+
+def float_type(dtype):
+    """F32 or F64 for a NumPy-like dtype or a builder type; TypeError for others."""
+    element = dtype.element if isinstance(dtype, Type) else None
+    if element is None:
+        element = {"float32": F32, "float64": F64}.get(np.dtype(dtype).name)
+    if element is not F32 and element is not F64:
+        raise TypeError(
+            f"vector math is written for float32 and float64, not {dtype}; convert float16 and "
+            "bfloat16 operands to float32 and round the result"
+        )
+    return element
+
+
+def function(module, name, dtype, width):
+    """The symbol of the vector function `name` for `dtype` and `width`, defined in `module`.
+
+    The function takes and returns `<width x dtype>`, or the scalar type when width is 1; call it
+    with `Builder.call`. Raises KeyError for a name that is not in NAMES.
+    """
+    element = float_type(dtype)
+    symbol = _symbol(name, element, width)
+    if symbol not in module:
+        module.absorb(_fragment(name, element, width, module.has_fma))
+    return symbol
+
+
+def _symbol(name, element, width):
+    return f"frit.{name}.{element.with_lanes(width).code}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _fragment(name, element, width, has_fma):
+    """The text of one function and of all that it calls."""
+    if name not in FUNCTIONS:
+        raise KeyError(f"no vector function {name!r}; there are {', '.join(sorted(FUNCTIONS))}")
+    definition = FUNCTIONS[name]
+    module = Module("fragment", has_fma=has_fma)
+    type = element.with_lanes(width)
+    written = module.function(
+        _symbol(name, element, width),
+        type,
+        [type] * definition.operands,
+        linkage="internal",
+        attributes="nounwind",
+    )
+    builder = Builder(written)
+    kit = Kit(builder, element, width, _call)
+    operands = [kit.wrap(value) for value in written.parameters]
+    if element is F32 and definition.f32_by_f64:
+        wide = kit.in_double()
+        result = wide.call(name, *(x.to(F64) for x in operands)).to(F32)
+    else:
+        result = definition.formula(kit, *operands)
+    builder.ret(result.value)
+    return module.fragment()
+
+
+def _call(kit, name, operands):
+    symbol = function(kit.builder.module, name, kit.element, kit.width)
+    return kit.wrap(kit.builder.call(symbol, kit.type, [x.value for x in operands]))
+
+
+def scalar_helper(module, symbol, element, parameters, formula):
+    """Defines a noinline scalar function in the module once, for rare lanes; returns its symbol."""
+    if symbol not in module:
+        helper = Module("fragment", has_fma=module.has_fma)
+        written = helper.function(
+            symbol,
+            element,
+            [element] * parameters,
+            linkage="internal",
+            attributes="nounwind noinline",
+        )
+        builder = Builder(written)
+        kit = Kit(builder, element, 1, _call)
+        builder.ret(formula(kit, *(kit.wrap(x) for x in written.parameters)).value)
+        module.absorb(helper.fragment())
+    return symbol
