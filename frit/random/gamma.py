@@ -136,7 +136,7 @@ def _f(key, dfnum, dfden, shape, dtype):
 
 @sampler
 def t(key, df, shape=None, dtype=None):
-    """Draws of Student's t, density ~ (1 + x^2 / df)^(-(df + 1) / 2); `df` broadcasts to `shape`."""
+    """Draws of Student's t, density ~ (1 + x^2 / df)^(-(df + 1) / 2); `df` broadcasts."""
     dtype = float_dtype("t", dtype)
     shape = shape_over("t", optional_shape("t", shape), np.shape(df))
     check_safe_to_cast("t", dtype, df)

@@ -175,7 +175,8 @@ def _triangular(key, left, mode, right, shape, dtype):
     left, right, mode = (
         jnp.broadcast_to(lax.convert_element_type(x, dtype), shape) for x in (left, right, mode)
     )
+    middle = (mode - left) / (right - left)
     u = uniform(key, shape, dtype)
     rising = left + lax.sqrt(u * (right - left) * (mode - left))
     falling = right - lax.sqrt((1 - u) * (right - left) * (right - mode))
-    return lax.select(u < (mode - left) / (right - left), rising, falling)
+    return lax.select(u < middle, rising, falling)

@@ -113,8 +113,9 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
             f"cov.shape == {cov.shape}."
         )
     shape = shape_over("normal", shape, mean.shape[:-1], cov.shape[:-2])
+    factor = _factor(cov, method)
     draws = normal(key, (*shape, n), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", _factor(cov, method), draws)
+    return mean + jnp.einsum("...ij,...j->...i", factor, draws)
 
 
 def _factor(cov, method):
@@ -232,9 +233,11 @@ def wald(key, mean, shape=None, dtype=None):
 def _wald(key, mean, shape, dtype):
     normal_key, uniform_key = split_typed(key)
     mean = jnp.broadcast_to(mean.astype(dtype), shape)
-    y = lax.integer_pow(normal(normal_key, shape, dtype), 2)
+    v = normal(normal_key, shape, dtype)
     z = uniform(uniform_key, shape, dtype)
+    y = lax.integer_pow(v, 2)
+    y_squared = lax.integer_pow(y, 2)
     mean_squared = lax.integer_pow(mean, 2)
-    root = lax.sqrt(4 * mean * y + mean_squared * lax.integer_pow(y, 2))
+    root = lax.sqrt(4 * mean * y + mean_squared * y_squared)
     smaller = mean + mean_squared * y / 2 - mean / 2 * root
     return lax.select(lax.le(z, mean / (mean + smaller)), smaller, mean_squared / smaller)

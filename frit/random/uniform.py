@@ -102,8 +102,7 @@ def _randint(key, minval, maxval, shape, dtype):
     # leaves all bits as they are, which is what is wanted.
     span = lax.convert_element_type(high - low, np.dtype(f"uint{width}"))
     span = lax.select(high <= low, lax.full_like(span, 1), span)
-    one_more = span + np.array(1, span.dtype)
-    span = lax.select(beyond & (high > low), one_more, span)
+    span = lax.select(beyond & (high > low), span + np.array(1, span.dtype), span)
 
     # (upper * 2^width + lower) % span without a wider type: 2^width % span is the square of
     # 2^(width / 2) % span.
