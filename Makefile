@@ -54,5 +54,5 @@ replay: $(VENV)/.installed-test    ## jaxpr and loop text of every sample at two
 	$(BIN)/python tools/replay.py $(ARGS)
 
 clean:           ## remove what these targets made
-	rm -rf $(VENV) .venv-jax build dist conformance-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-jax .venv-bench build dist conformance-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,277 @@
+"""`make bench`: frit and jax side by side, on the same programs, in alternation.
+
+    python -m benchmarks [--rows REGEX] [--runs 3] [--threads 1] [--jax-python PATH]
+
+Two resident workers, one for each engine, hold the prepared rows; this parent asks them in turn, so
+that a disturbance of the machine hits both. Before a row is timed its results are compared. A run
+gives the median ratio of PAIRS interleaved pairs; a row is the median of the runs, each with new
+workers. Ratios between TIE and 1 / TIE are called ties: less is not told apart on a shared machine.
+Everything measured is kept in benchmarks/results.json; benchmarks/RESULTS.md is the summary.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAIRS = 7
+TIE = 0.67
+SHORTEST = 0.02  # seconds that a timing lasts at least
+LONG, VERY_LONG = 1.0, 5.0  # seconds of a call from which on 3 pairs, or one, are enough
+PACKAGES = ["jax==0.10.2", "numpy"]
+IMPORT_ROW = "import and first call"
+FIRST_CALL = "import jax, jax.numpy as jnp; jax.jit(lambda x: x + 1)(jnp.arange(8.0))"
+
+
+def jax_python():
+    """Python of an environment with jax in it, made when absent."""
+    environment = ROOT / ".venv-bench"
+    python = environment / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    if subprocess.run([python, "-c", "import jax"], capture_output=True).returncode:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return python
+
+
+# ---- the two workers ----------------------------------------------------------------------------
+
+
+def environment(threads):
+    """Environment of a process in which every library keeps to `threads` threads."""
+    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "FRIT_NUM_THREADS")
+    flags = "--xla_cpu_multi_thread_eigen=false" if threads == 1 else ""
+    found = dict(os.environ, XLA_FLAGS=flags, JAX_PLATFORMS="cpu", PYTHONHASHSEED="0")
+    return found | dict.fromkeys(limits, str(threads))
+
+
+def keep_to(threads):
+    """Restricts a new process to the first `threads` of the CPUs that this one may use."""
+    return lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+class Worker:
+    """A resident process that answers requests about rows."""
+
+    def __init__(self, engine, python, threads):
+        self.process = subprocess.Popen(
+            [python, ROOT / "benchmarks" / "worker.py", engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(threads),
+            preexec_fn=keep_to(threads),
+        )
+
+    def ask(self, **request):
+        """The answer to a request; RuntimeError with the worker's reason where it has none."""
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        answer = json.loads(line) if line else {"error": "the worker died"}
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+# ---- one row ------------------------------------------------------------------------------------
+
+
+def same(file, other):
+    """Why two files of results differ, or None where they agree to float32's accuracy."""
+    ours, theirs = np.load(file), np.load(other)
+    if ours.files != theirs.files:
+        return f"{len(ours.files)} results for {len(theirs.files)}"
+    for name in ours.files:
+        a, b = ours[name], theirs[name]
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"{a.dtype}{a.shape} for {b.dtype}{b.shape}"
+        scale = float(np.abs(b).max(initial=0)) or 1.0
+        if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * scale, equal_nan=True):
+            return f"values differ by {np.abs(a - b).max() / scale:.1e} of the largest"
+    return None
+
+
+def measure(name, workers, folder):
+    """The seconds of each engine, pair by pair: {"frit": [...], "jax": [...]}."""
+    estimates = {}
+    for engine, worker in workers.items():
+        file = str(pathlib.Path(folder) / f"{engine}.npz")
+        estimates[engine] = worker.ask(prepare=name, result=file)["seconds"]
+    difference = same(*(pathlib.Path(folder) / f"{engine}.npz" for engine in workers))
+    if difference:
+        raise RuntimeError(f"results differ: {difference}")
+    slowest = max(estimates.values())
+    pairs = 1 if slowest > VERY_LONG else 3 if slowest > LONG else PAIRS
+    calls = {e: max(1, math.ceil(SHORTEST / max(s, 1e-7))) for e, s in estimates.items()}
+    times = {engine: [] for engine in workers}
+    for pair in range(pairs):
+        order = list(workers) if pair % 2 == 0 else list(reversed(workers))
+        for engine in order:
+            answer = workers[engine].ask(time=name, calls=calls[engine])
+            times[engine].append(answer["seconds"])
+    for worker in workers.values():
+        worker.ask(drop=name)
+    return times
+
+
+def measure_import(pythons, threads):
+    """The same for a new process that imports the library and calls one function."""
+    install = "from frit import jax_alias; jax_alias.install(); "
+    programs = {"frit": install + FIRST_CALL, "jax": FIRST_CALL}
+    times = {engine: [] for engine in pythons}
+    for pair in range(PAIRS):
+        order = list(pythons) if pair % 2 == 0 else list(reversed(pythons))
+        for engine in order:
+            command = [pythons[engine], "-c", programs[engine]]
+            start = time.perf_counter()
+            subprocess.run(command, check=True, cwd=ROOT, env=environment(threads))
+            times[engine].append(time.perf_counter() - start)
+    return times
+
+
+def one_run(names, pythons, threads):
+    """name -> times, or {"error": reason}, with new workers."""
+    found = {}
+    workers = {engine: Worker(engine, pythons[engine], threads) for engine in pythons}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            try:
+                if name == IMPORT_ROW:
+                    found[name] = measure_import(pythons, threads)
+                else:
+                    found[name] = measure(name, workers, folder)
+            except (RuntimeError, subprocess.CalledProcessError, BrokenPipeError) as error:
+                found[name] = {"error": str(error)}
+            print(f"  {name}: {line_of(found[name])}", flush=True)
+    for worker in workers.values():
+        worker.close()
+    return found
+
+
+# ---- the summary --------------------------------------------------------------------------------
+
+
+def ratio(times):
+    """Median over the pairs of jax's time by frit's: above one frit is faster."""
+    return statistics.median(j / f for f, j in zip(times["frit"], times["jax"], strict=True))
+
+
+def shown(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale or unit == "µs":
+            return f"{seconds / scale:.3g} {unit}"
+
+
+def verdict(value):
+    if TIE <= value <= 1 / TIE:
+        return "tie"
+    return f"{value:.1f}x faster" if value > 1 else f"{1 / value:.1f}x slower"
+
+
+def line_of(times):
+    if "error" in times:
+        return times["error"]
+    medians = (statistics.median(times[engine]) for engine in ("frit", "jax"))
+    return " against ".join(map(shown, medians)) + f", {verdict(ratio(times))}"
+
+
+def table_row(name, runs):
+    """A line of the table from the times of each run."""
+    errors = [run["error"] for run in runs if "error" in run]
+    if errors:
+        return f"| {name} | | | | | {errors[0][:100]} |"
+    frit, jax = (statistics.median(t for run in runs for t in run[e]) for e in ("frit", "jax"))
+    ratios = [ratio(run) for run in runs]
+    spread = ", ".join(f"{value:.2f}" for value in ratios)
+    middle = statistics.median(ratios)
+    return (
+        f"| {name} | {shown(frit)} | {shown(jax)} | {middle:.2f} | {spread} | {verdict(middle)} |"
+    )
+
+
+def machine():
+    cpu = platform.processor() or "unknown CPU"
+    info = pathlib.Path("/proc/cpuinfo")
+    if info.exists():
+        models = re.findall(r"model name\s*: (.*)", info.read_text())
+        cpu = models[0] if models else cpu
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    return {
+        "cpu": cpu,
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "commit": commit,
+    }
+
+
+PAGE = """# frit and jax side by side
+
+Written by `make bench`. {threads} thread(s); {cpu}, {cpus} CPUs; Python {python}; commit {commit};
+jax 0.10.2. Times are medians; the ratio is jax's time by frit's, the median over the runs of the
+median over interleaved pairs. Ratios between 0.67 and 1.5 are ties. Results were compared before
+anything was timed. All figures: results.json.
+
+| row | frit | jax | ratio | each run | verdict |
+| --- | ---: | ---: | ---: | --- | --- |
+{rows}
+"""
+
+
+def write(runs, names, threads):
+    facts = machine() | {"threads": threads}
+    folder = ROOT / "benchmarks"
+    record = json.dumps(facts | {"runs": runs}, indent=1)
+    (folder / "results.json").write_text(record + "\n")
+    rows = "\n".join(table_row(name, [run[name] for run in runs]) for name in names)
+    (folder / "RESULTS.md").write_text(PAGE.format(rows=rows, **facts))
+    print(rows)
+
+
+def row_names(python):
+    """Names of the rows, asked of jax's environment, since importing them imports jax."""
+    code = "from benchmarks.rows import ROWS; print(*ROWS, sep='\\n')"
+    done = subprocess.run(
+        [python, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [IMPORT_ROW, *done.stdout.splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", default="", help="only rows in whose name this is found")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--jax-python", help="Python with jax, instead of an environment made here")
+    options = parser.parse_args()
+    pythons = {"frit": sys.executable, "jax": options.jax_python or jax_python()}
+    names = [n for n in row_names(pythons["jax"]) if re.search(options.rows, n)]
+    runs = []
+    for number in range(options.runs):
+        print(f"run {number + 1} of {options.runs}", flush=True)
+        runs.append(one_run(names, pythons, options.threads))
+    if options.rows:
+        print("\n".join(table_row(name, [run[name] for run in runs]) for name in names))
+    else:
+        write(runs, names, options.threads)
+
+
+if __name__ == "__main__":
+    main()
