@@ -60,10 +60,10 @@ def dump():
 
     for heading, code, _ in samples():
         print(f"=== {heading}")
-        print(_text(lambda code=code: normalised(run(code, frit))))
+        print(_text(lambda: normalised(run(code, frit))))
     for name, (fun, arguments) in programs(frit).items():
         print(f"=== {name}, compiled")
-        print(_text(lambda fun=frit.jit(fun), arguments=arguments: _loops(fun, arguments)))
+        print(_text(lambda: _loops(frit.jit(fun), arguments)))
 
 
 def _loops(fun, arguments):
