@@ -1,0 +1,37 @@
+"""The code in README.md and ARCHITECTURE.md runs, and prints what stands below it.
+
+Python blocks of one page share their names, in order. A `text` block right after one is what that
+block prints. Relative links lead to something.
+"""
+
+import contextlib
+import io
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PAGES = ["README.md", "ARCHITECTURE.md"]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_of_the_page_runs(page):
+    names = {}
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    assert blocks
+    for code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), names)
+        if expected:
+            assert printed.getvalue() == expected
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_links_of_the_page_lead_somewhere(page):
+    targets = LINK.findall((ROOT / page).read_text())
+    missing = [target for target in targets if not (ROOT / target).exists()]
+    assert not missing
