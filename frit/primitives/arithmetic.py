@@ -1,0 +1,182 @@
+"""Division, remainders, powers by whole numbers, extremes, signs and rounding."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from frit.ir import dtypes
+from frit.ir.primitive import ulps
+from frit.ir.types import ShapedArray, typeof
+from frit.primitives import scalar_meaning as meaning
+from frit.primitives.comparison_and_bits import eq, ge, select
+from frit.primitives.conversion import conjugate, convert, real
+from frit.primitives.elementwise import (
+    ANY,
+    NUMBERS,
+    check_dtype,
+    complex_floating,
+    constant,
+    constant_array,
+    elementwise,
+    floating,
+    integer,
+    neg,
+    real_dtype,
+    same_type,
+    signed_integer,
+    times,
+)
+from frit.transforms.linear import is_linear, unbroadcast
+
+# ------------------------------------------------------------------------------ integer_pow, square
+
+
+def _integer_pow_types(x: Any, *, y: int) -> Any:
+    check_dtype("integer_pow", NUMBERS, x)
+    if y < 0 and dtypes.is_integer(x.dtype):
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})")
+    return x
+
+
+def _integer_pow_tangent(t: Any, x: Any, result: Any, *, y: int) -> Any:
+    if y == 0:
+        return constant_array(t, 0)
+    if y == 1:
+        return t
+    return times(t, times(constant(x, y), x if y == 2 else integer_pow(x, y=y - 1)))
+
+
+integer_pow = elementwise(
+    "integer_pow",
+    meaning.integer_power,
+    result_types=_integer_pow_types,
+    tangents=(_integer_pow_tangent,),
+)
+
+square = elementwise(
+    "square",
+    lambda x: meaning.multiply(x, x),
+    NUMBERS,
+    slopes=(lambda x, y: times(constant(x, 2), x),),
+)
+
+
+# ----------------------------------------------------------------------------------------- div, rem
+
+
+def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
+    if is_linear(y):
+        raise TypeError("div is not linear in its divisor, so it cannot be transposed there.")
+    return [unbroadcast(div(ct, y), x.aval), None]
+
+
+div = elementwise(
+    "div",
+    meaning.divide,
+    NUMBERS,
+    tangents=(
+        lambda t, x, y, z: div(t, y),
+        lambda t, x, y, z: times(times(neg(t), x), integer_pow(y, y=-2)),
+    ),
+    transpose=_div_transpose,
+)
+
+rem = elementwise(
+    "rem",
+    meaning.remainder,
+    (integer, floating),
+    tangents=(
+        lambda t, x, y, z: t,
+        lambda t, x, y, z: times(neg(t), times(sign(div(x, y)), floor(abs_(div(x, y))))),
+    ),
+)
+
+mulhi = elementwise("mulhi", meaning.multiply_high, (integer,), flat=True, commutative=True)
+
+
+# ---------------------------------------------------------------------------------------- sign, abs
+
+
+sign = elementwise("sign", meaning.sign, NUMBERS, flat=True)
+
+_ABS_KINDS = (signed_integer, floating, complex_floating)
+_abs_same = same_type("abs", _ABS_KINDS, real_dtype)
+
+
+def _abs_types(x: Any) -> ShapedArray:
+    if x.dtype in (dtypes.SIGNED[0], dtypes.SIGNED[1]):
+        raise TypeError(
+            f"abs does not accept dtype {x.dtype.name}. Support for narrow-width integers is "
+            "limited to basic arithmetic and type casting; convert to int8 first."
+        )
+    return _abs_same(x)
+
+
+def _abs_tangent(t: Any, x: Any, size: Any) -> Any:
+    dtype = typeof(x).dtype  # type: ignore[attr-defined]
+    if not dtypes.is_complex(dtype):
+        return select(ge(x, constant(x, 0)), t, neg(t))
+    return real(times(t, div(conjugate(x), replace_zero(convert(size, dtype)))))
+
+
+def replace_zero(x: Any) -> Any:
+    """x, with 1 in place of 0."""
+    return select(eq(x, constant(x, 0)), constant_array(x, 1), x)
+
+
+abs_ = elementwise(
+    "abs",
+    meaning.in_bytes(np.abs),
+    result_types=_abs_types,
+    tangents=(_abs_tangent,),
+    accuracy=ulps(1),
+)
+
+
+# ----------------------------------------------------------------------------------------- max, min
+
+
+def _balanced(x: Any, result: Any, other: Any) -> Any:
+    """1 where x is the result, 1/2 where the other is too, 0 elsewhere."""
+    chosen = select(eq(x, result), constant_array(result, 1), constant_array(result, 0))
+    ties = select(eq(other, result), constant_array(result, 2), constant_array(result, 1))
+    return div(chosen, ties)
+
+
+_extreme_slopes: Sequence[Any] = (
+    lambda x, y, z: _balanced(x, z, y),
+    lambda x, y, z: _balanced(y, z, x),
+)
+max_ = elementwise("max", meaning.maximum, ANY, slopes=_extreme_slopes, commutative=True)
+min_ = elementwise("min", meaning.minimum, ANY, slopes=_extreme_slopes, commutative=True)
+
+
+# ----------------------------------------------------------------------------------------- rounding
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes a number halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def _round_types(x: Any, *, rounding_method: RoundingMethod) -> Any:
+    check_dtype("round", (floating,), x)
+    return x
+
+
+def _round_evaluate(x: Any, *, rounding_method: RoundingMethod) -> Any:
+    if rounding_method == RoundingMethod.AWAY_FROM_ZERO:
+        return meaning.round_half_away(x)
+    return meaning.in_float32(np.rint)(x)
+
+
+floor = elementwise("floor", meaning.in_float32(np.floor), (floating,), flat=True)
+ceil = elementwise("ceil", meaning.in_float32(np.ceil), (floating,), flat=True)
+round_ = elementwise("round", _round_evaluate, result_types=_round_types, flat=True)
+nextafter = elementwise("nextafter", np.nextafter, (floating,))
