@@ -68,7 +68,7 @@ class Compiled:
 
 
 def special_values(dtype):
-    """Values at which formulas break: zeros, infinities, nan, extremes, subnormals, whole numbers."""
+    """Values at which formulas break: zeros, infinities, nan, extremes, subnormals."""
     info = np.finfo(dtype)
     magnitudes = [0, 1, 2, 3, 4, 5, 0.5, 0.25, 1.5, 2.5, np.inf, info.max, info.tiny]
     magnitudes += [info.smallest_subnormal, info.tiny / 2, info.eps, 1 + info.eps, 1 - info.epsneg]
@@ -103,8 +103,11 @@ def ulp_of(exact, dtype):
     return mpmath.mpf(2) ** (exponent - info.nmant)
 
 
-def error_in_ulps(got, exact, dtype):
-    """|got - exact| in ulps; infinite where one is nan or the infinities differ."""
+def error_in_ulps(got, exact, dtype, least=0):
+    """|got - exact| in ulps of exact, or of `least` if that is greater.
+
+    Infinite where one is nan or the infinities differ.
+    """
     if mpmath.isnan(exact) or np.isnan(got):
         return 0.0 if mpmath.isnan(exact) and np.isnan(got) else np.inf
     info = np.finfo(dtype)
@@ -113,7 +116,7 @@ def error_in_ulps(got, exact, dtype):
         limit = mpmath.mpf(float(info.max)) * (1 - mpmath.mpf(2) ** -info.nmant)
         agree = np.isinf(got) and abs(exact) >= min(limit, largest) and (got > 0) == (exact > 0)
         return 0.0 if agree else np.inf
-    return float(abs(mpmath.mpf(float(got)) - exact) / ulp_of(exact, dtype))
+    return float(abs(mpmath.mpf(float(got)) - exact) / ulp_of(max(abs(exact), least), dtype))
 
 
 def _real(function):
@@ -179,6 +182,35 @@ def _inverse_erf(x):
     return mpmath.erfinv(x) if abs(x) < 1 else mpmath.nan
 
 
+def _lgamma(x):
+    if mpmath.isinf(x) or (x <= 0 and x == mpmath.floor(x)):
+        return mpmath.inf
+    return mpmath.loggamma(x).real
+
+
+def _digamma(x):
+    if mpmath.isinf(x) or (x <= 0 and x == mpmath.floor(x)):
+        return mpmath.mpf("inf" if x > 0 else "nan")
+    return mpmath.digamma(x)
+
+
+def _igamma_slope(a, x):
+    return mpmath.diff(lambda a: mpmath.gammainc(a, 0, x, regularized=True), a)
+
+
+def _bessel(order, x):
+    if mpmath.isinf(x):
+        return mpmath.mpf(0)
+    if abs(x) < 1e5:
+        return mpmath.exp(-abs(x)) * mpmath.besseli(order, x)
+    # Hankel's expansion, DLMF 10.40.1
+    a, mu, total, term = abs(x), 4 * order * order, mpmath.mpf(1), mpmath.mpf(1)
+    for k in range(1, 12):
+        term *= -(mu - (2 * k - 1) ** 2) / (k * 8 * a)
+        total += term
+    return total / mpmath.sqrt(2 * mpmath.pi * a) * (mpmath.sign(x) if order else 1)
+
+
 _SATURATED = {
     "exp": _bounded(mpmath.exp, 2000, lambda x: mpmath.inf if x > 0 else mpmath.mpf(0)),
     "exp2": _bounded(
@@ -217,7 +249,34 @@ REFERENCES = {
     "rsqrt": _reciprocal_root,
     "cbrt": _real(lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)) if mpmath.isfinite(x) else x),
     "erf_inv": _real(_inverse_erf),
+    "lgamma": _real(_lgamma),
+    "digamma": _real(_digamma),
+    "bessel_i0e": _real(lambda x: _bessel(0, x)),
+    "bessel_i1e": _real(lambda x: _bessel(1, x)),
+    "igamma": _real(lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)),
+    "igammac": _real(lambda a, x: mpmath.gammainc(a, x, regularized=True)),
+    "igamma_grad_a": _real(_igamma_slope),
+    "random_gamma_grad": _real(
+        lambda a, x: -_igamma_slope(a, x) * mpmath.gamma(a) * mpmath.exp(x) / x ** (a - 1)
+    ),
+    "regularized_incomplete_beta": _real(
+        lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)
+    ),
+    "zeta": _real(lambda s, q: mpmath.zeta(s, q)),
+    "polygamma": _real(lambda n, x: mpmath.polygamma(int(n), x)),
 }  # fmt: skip
+
+
+def least_magnitude(name, point):
+    """The least size of a result that counts; below, the function is ill conditioned.
+
+    lgamma and digamma cross zero between all their poles on the negative axis, where they are a
+    difference of terms of this size.
+    """
+    if name not in ("lgamma", "digamma") or not -math.inf < point[0] < 0:
+        return 0
+    size = abs(point[0])
+    return 1 + (abs(math.lgamma(size)) if name == "lgamma" else abs(math.log(size)))
 
 
 def measure(name, dtype, operands, width=None):
@@ -229,10 +288,30 @@ def measure(name, dtype, operands, width=None):
         for position, result in enumerate(got):
             point = tuple(float(x[position]) for x in operands)
             exact = REFERENCES[name](*point)
-            error = error_in_ulps(result, exact, dtype)
+            error = error_in_ulps(result, exact, dtype, least_magnitude(name, point))
             if error > worst:
                 worst, where = error, (*point, float(result), float(exact))
     return worst, where
+
+
+def _spread(low, high):
+    return lambda random, count: np.exp(random.uniform(np.log(low), np.log(high), count))
+
+
+def _fraction(random, count):
+    return random.uniform(0, 1, count)
+
+
+# Functions of several parameters are tried where mpmath answers quickly; their edges have tests.
+MODERATE = {
+    "igamma": (_spread(0.01, 50), _spread(0.01, 80)),
+    "igammac": (_spread(0.01, 50), _spread(0.01, 80)),
+    "igamma_grad_a": (_spread(0.05, 30), _spread(0.05, 40)),
+    "random_gamma_grad": (_spread(0.05, 30), _spread(0.05, 40)),
+    "regularized_incomplete_beta": (_spread(0.1, 50), _spread(0.1, 50), _fraction),
+    "zeta": (_spread(1.05, 30), _spread(0.05, 60)),
+    "polygamma": (lambda random, count: random.integers(1, 12, count), _spread(0.05, 60)),
+}
 
 
 def operands_of(name, dtype, count, seed=0):
@@ -240,6 +319,9 @@ def operands_of(name, dtype, count, seed=0):
     arity = vector_math.OPERANDS[name]
     if arity == 1:
         return (sample(dtype, count, seed),)
+    if name in MODERATE:
+        random = np.random.default_rng(seed)
+        return tuple(np.asarray(draw(random, count)).astype(dtype) for draw in MODERATE[name])
     special = special_values(dtype)
     grid = [x.ravel() for x in np.meshgrid(*[special] * arity)]
     random = [sample(dtype, count, seed + i) for i in range(arity)]

@@ -77,9 +77,9 @@ def worst_error(function, polynomial, low, high, weight):
     return max(abs((horner(polynomial, x) - function(x)) * weight(x)) for x in points)
 
 
-def fit(function, low, high, bits, weight=lambda x: 1, degree=None):
+def fit(function, low, high, bits, weight=lambda x: 1, degree=None, nodes=NODES):
     """The lowest-degree polynomial with weighted error under 2**-bits (or of this degree)."""
-    series = chebyshev(function, low, high)
+    series = chebyshev(function, low, high, nodes)
     tail = mpf(0)
     tails = []
     for c in reversed(series):
@@ -89,7 +89,7 @@ def fit(function, low, high, bits, weight=lambda x: 1, degree=None):
     largest = max(abs(weight(mpf(low) + (mpf(high) - mpf(low)) * i / 10)) for i in range(11))
     if degree is not None:
         return monomials(series[: degree + 1], low, high)
-    for count in range(1, NODES):
+    for count in range(1, nodes):
         if tails[count - 1] * largest < mpf(2) ** (8 - bits):
             polynomial = monomials(series[:count], low, high)
             if worst_error(function, polynomial, low, high, weight) < mpf(2) ** -bits:
@@ -145,7 +145,7 @@ S_LIMIT = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
 
 
 def series_tail(skip):
-    """2 atanh(s) / s of z = s**2 without its first terms: the sum of 2 z**j / (2 (j + skip) + 1)."""
+    """2 atanh(s) / s of z = s**2 but its first terms: the sum of 2 z**j / (2 (j + skip) + 1)."""
     return lambda z: mp.fsum(2 * z**j / (2 * (j + skip) + 1) for j in range(60))
 
 
@@ -184,6 +184,91 @@ spec("log_erfc", lambda a: mp.log(mp.erfc(a)), 1, mpf("4.1"), lambda a: mp.erfc(
      variants=("f32",))  # fmt: skip
 
 
+# Tables: rows of polynomials in x - centre, x in [start + row * width, start + (row + 1) * width].
+TABLES = {}
+
+
+def table(name, function, start, width, rows, bits=57):
+    """One table of f64 polynomials of equal degree, with relative error under 2**-bits."""
+    TABLES.setdefault(name, []).append((function, mpf(start), mpf(width), rows, bits))
+
+
+def lgamma_factor(x):
+    """lgamma(x) / ((x - 1) (x - 2))."""
+    return mp.loggamma(x) / ((x - 1) * (x - 2))
+
+
+DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616"))
+
+
+def digamma_factor(x):
+    """digamma(x) / (x - root), root being its positive zero."""
+    return mp.digamma(x) / (x - DIGAMMA_ROOT)
+
+
+def stirling_excess(x):
+    """lgamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2)."""
+    return mp.loggamma(x) - ((x - mpf("0.5")) * mp.log(x) - x + mp.log(2 * mp.pi) / 2)
+
+
+def stirling_rest(z):
+    """x stirling_excess(x) of z = 1 / x**2, x >= 8."""
+    x = 1 / mp.sqrt(z)
+    return x * stirling_excess(x)
+
+
+def digamma_rest(z):
+    """x**2 (log x - 1 / (2 x) - digamma(x)) of z = 1 / x**2, x >= 8."""
+    x = 1 / mp.sqrt(z)
+    return x**2 * (mp.log(x) - 1 / (2 * x) - mp.digamma(x))
+
+
+spec("stirling", stirling_rest, mpf(10) ** -8, mpf(1) / 64, lambda z: mpf(1) / 64,
+     variants=("f64",))  # fmt: skip
+spec("digamma", digamma_rest, mpf(10) ** -8, mpf(1) / 64, lambda z: z, variants=("f64",))
+spec("erf_inv", lambda z: mp.erfinv(root(z)) / root(z), 0, mpf("0.5625"), variants=("f64",))
+
+table("lgamma", lgamma_factor, 1, 0.5, 14)
+table("stirling", stirling_excess, 1, 0.5, 14, bits=53)
+table("digamma", digamma_factor, 1, 0.5, 2)
+table("digamma", mp.digamma, 2, 0.5, 12)
+table("erf_inv", lambda s: mp.erfinv(1 - mp.exp(-s * s)), 1.17, 0.62, 8)
+for order in (0, 1):
+
+    def scaled_bessel(a, order=order):
+        """exp(-a) I(a), divided by a for order 1."""
+        return mp.exp(-a) * mp.besseli(order, a) / a**order
+
+    def large_bessel(u, order=order):
+        """sqrt(a) exp(-a) I(a) of u = 1 / a."""
+        return mp.exp(-1 / u) * mp.besseli(order, 1 / u) / mp.sqrt(u)
+
+    table(f"bessel_i{order}e", scaled_bessel, 0, 1, 8)
+    table(f"bessel_i{order}e", large_bessel, 0, mpf(1) / 32, 4)
+
+
+def table_rows(name):
+    """The rows of a table, all of the degree that the hardest row needs."""
+    pieces = [
+        (function, start + row * width, start + (row + 1) * width, bits)
+        for function, start, width, rows, bits in TABLES[name]
+        for row in range(rows)
+    ]
+    jobs = []
+    for function, low, high, bits in pieces:
+        middle, half = (low + high) / 2, (high - low) / 2
+        size = abs(function(middle))
+        shifted = lambda t, f=function, m=middle: f(m + t)
+        degree = len(fit(shifted, -half, half, bits, lambda t, s=size: 1 / s, nodes=32)) - 1
+        jobs.append((shifted, half, degree))
+    degree = max(job[2] for job in jobs)
+    print(f"{name:12} {len(jobs)} rows    degree {degree}", file=sys.stderr)
+    return [
+        rounded(fit(shifted, -half, half, 0, degree=degree, nodes=32), "f64")
+        for shifted, half, _ in jobs
+    ]
+
+
 def polynomials():
     """name -> variant -> coefficients, for every spec."""
     found = {}
@@ -214,6 +299,19 @@ def main():
             lines.append("        ),")
         lines.append("    },")
     lines.append("}")
+    lines += [
+        "",
+        "# Rows of polynomials in x - centre, for equal intervals of x; f64.",
+        "TABLES = {",
+    ]
+    for name in TABLES:
+        lines.append(f'    "{name}": (')
+        for row in table_rows(name):
+            lines.append("        (")
+            lines += [f"            {number!r}," for number in row]
+            lines.append("        ),")
+        lines.append("    ),")
+    lines += ["}", "", f"DIGAMMA_ROOT = {pair(DIGAMMA_ROOT)!r}"]
     lines += ["", "# pi/2 as a sum of three floats.", "PI_HALF_PARTS = {"]
     for variant in ("f32", "f64"):
         lines.append(f'    "{variant}": {parts(mp.pi / 2, variant)!r},')

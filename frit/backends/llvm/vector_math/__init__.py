@@ -9,11 +9,15 @@ measured by tools/accuracy.py.
 """
 
 from frit.backends.llvm.vector_math import (
+    bessel,
     error_functions,
     exponential,
+    gamma,
     hyperbolic,
+    incomplete,
     power,
     trigonometric,
+    zeta,
 )
 from frit.backends.llvm.vector_math.definitions import FUNCTIONS, function
 

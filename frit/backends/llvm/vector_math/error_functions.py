@@ -4,9 +4,12 @@ erf(x) = x (1 + P(x**2)) for |x| < 1; erfc(x) = exp(-x**2) C(t) / (1 + 2x) for x
 t = (x - 4) / (x + 4) and x**2 as a pair, keeps full relative accuracy until it underflows.
 """
 
+import math
+
 from frit.backends.llvm.builder import F32, F64
+from frit.backends.llvm.vector_math.coefficients import TABLES
 from frit.backends.llvm.vector_math.definitions import vector_function
-from frit.backends.llvm.vector_math.exponential import exp_parts
+from frit.backends.llvm.vector_math.exponential import exp_parts, log_split, log_sum
 
 
 def _complement(kit, a):
@@ -53,3 +56,21 @@ def _erfc_in_double(kit, x):
     far = _complement(kit, a)
     far = (x < 0.0).where(2.0 - far, far)
     return (a < 0.5).where(1.0 - (x + _series(kit, x)), far)
+
+
+@vector_function("erf_inv", ulps=2, cost=150, f32_by_f64=True)
+def erf_inv(kit, x):
+    """x P(x**2) up to 3/4, else by a table in sqrt(-log(1 - |x|)); infinite at +-1, nan beyond."""
+    a = abs(x)
+    z = x * x
+    near = x * kit.polynomial(z, kit.coefficients("erf_inv"))
+    rest = ((a > 0.75) & (a < 1.0)).where(1.0 - a, 0.25)
+    square = -log_sum(kit, *log_split(kit, rest))
+    s = square.sqrt()
+    error = kit.residual(s, s, square) / (s * 2.0)
+    whole, row = kit.nearest_whole((s - 1.17) * (1 / 0.62) - 0.5)
+    row = kit.bounded_above(kit.bounded_below(row, 0), 7)
+    far = kit.table_polynomial("erf_inv", TABLES["erf_inv"], row, (s - whole * 0.62 - 1.48) + error)
+    result = (a > 0.75).where(far.copysign(x), near)
+    result = a.equals(1.0).where(kit.number(math.inf).copysign(x), result)
+    return ((a > 1.0) | x.is_nan()).where(math.nan, result)

@@ -132,6 +132,14 @@ def log_sum(kit, k, f, rest):
     return high + (error + tail)
 
 
+def log1p_excess(kit, f):
+    """log(1 + f) - f for -0.29 < f < 0.41, to full relative accuracy, in f64."""
+    s = f / (f + 2.0)
+    z = s * s
+    half_square = f * f * 0.5
+    return s * (half_square + z * kit.polynomial(z, kit.coefficients("log"))) - half_square
+
+
 def log_edges(result, x):
     """The logarithm's values at 0, below 0, at infinity and nan, put into `result`."""
     result = (x < _INFINITY).where(result, x)

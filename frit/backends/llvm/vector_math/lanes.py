@@ -245,7 +245,11 @@ class Kit:
         base = self.builder.module.constant_array(f"frit.{name}", self.element, flat)
         first = row * columns
         coefficients = [self._gather(base, first + column) for column in range(columns)]
-        return self.polynomial(x, coefficients)
+        constant_term, *others = coefficients
+        if not others:
+            return constant_term
+        # One rounding at the end, of the large term.
+        return self.polynomial(x, others).fma(x, constant_term)
 
     def _gather(self, base, index):
         pointers = self.builder.gep(base, index.value, self.element)
@@ -390,9 +394,10 @@ class Kit:
             loop.results = [builder.insert_element(loop.carries[0], result, loop.index)]
         return self.wrap(loop.carries[0])
 
-    def repeat_while(self, carries, body, limit):
+    def repeat_while(self, start, carries, body, limit):
         """Repeats `body` until no lane wants more, at most `limit` times; returns the carries.
 
+        start: the mask of lanes that take part.
         body: (turn number as floats, *carries) -> (mask of lanes that go on, *next carries). A lane
         that is done keeps its carries.
         """
@@ -402,7 +407,7 @@ class Kit:
         builder.br(head)
         builder.position_at_end(head)
         turn = builder.phi(self.type, [(constant(self.type, 1), before)])
-        active = builder.phi(mask_like(self.type), [(constant(mask_like(self.type), 1), before)])
+        active = builder.phi(mask_like(self.type), [(start.value, before)])
         phis = [builder.phi(x.type, [(x.value, before)]) for x in carries]
         mask, *found = body(self.wrap(turn), *map(self.wrap, phis))
         going = self.wrap(active)

@@ -16,11 +16,12 @@ from frit.backends.llvm.vector_math.exponential import (
 )
 
 
-def log_pair(kit, x):
-    """log(x) as a pair of about 68 bits, for finite x > 0, in f64."""
-    k, f, _ = log_split(kit, x)
+def log_pair(kit, x, low=None):
+    """log(x + low) as a pair of about 68 bits, for finite x > 0, in f64."""
+    k, f, rest = log_split(kit, x, low)
+    rest = kit.number(0.0) if rest is None else rest
     below, below_low = kit.fast_two_sum(kit.number(2.0), f)
-    s = kit.quotient((f, kit.number(0.0)), (below, below_low))
+    s = kit.quotient((f, rest), (below, below_low + rest))
     z = kit.pair_product(s, s)
     # log(1 + f) = 2 s + s z (2/3 + z Q(z)); only 2/3 and above need a pair.
     rest = z[0] * kit.polynomial(z[0], kit.coefficients("log_pair"))

@@ -97,7 +97,7 @@ def _cosine_of(kit, r, low):
     return high + tail
 
 
-def _sine_from(kit, quarter, r, low):
+def sine_from(kit, quarter, r, low):
     """sin(quarter pi/2 + r + low)."""
     odd = (quarter & 1).equals(1)
     result = odd.where(_cosine_of(kit, r, low), _sine_of(kit, r, low))
@@ -105,7 +105,7 @@ def _sine_from(kit, quarter, r, low):
     return kit.float_of(result.bits() ^ sign)
 
 
-def _tangent_from(kit, quarter, r, low):
+def tangent_from(kit, quarter, r, low):
     """tan(quarter pi/2 + r + low), sine over cosine as pairs."""
     z = r * r
     tail = (z * r) * kit.polynomial(z, kit.coefficients("sin"))
@@ -153,21 +153,21 @@ def _far_helper(kit, name, finish):
 
 @vector_function("sin", ulps=2, cost=50)
 def sin(kit, x):
-    result = _circular(kit, x, "sin", _sine_from)
+    result = _circular(kit, x, "sin", sine_from)
     return x.equals(0.0).where(x, result)
 
 
 @vector_function("cos", ulps=2, cost=50)
 def cos(kit, x):
     def finish(kit, quarter, r, low):
-        return _sine_from(kit, quarter + 1, r, low)
+        return sine_from(kit, quarter + 1, r, low)
 
     return _circular(kit, x, "cos", finish)
 
 
 @vector_function("tan", ulps=2, cost=75)
 def tan(kit, x):
-    result = _circular(kit, x, "tan", _tangent_from)
+    result = _circular(kit, x, "tan", tangent_from)
     return (abs(x) < 2.0 ** (-kit.mantissa / 2 - 2)).where(x, result)
 
 
@@ -185,11 +185,11 @@ def _arctangent_of_quotient(kit, low_side, high_side):
     t, rest = kit.quotient(top, bottom)
     z = t * t
     tail = (z * t).fma(kit.polynomial(z, kit.coefficients("atan")), rest * (1.0 - z))
-    high, low = _pi_pair(kit, 0.25)
+    high, low = pi_pair(kit, 0.25)
     return (upper.where(high, kit.number(0.0)), upper.where(low, kit.number(0.0))), (t, tail)
 
 
-def _pi_pair(kit, factor):
+def pi_pair(kit, factor):
     """factor * pi as a pair of constants; factor: a power of two."""
     first, second, third = PI_HALF_PARTS["f64" if kit.double else "f32"]
     return kit.number(first * 2.0 * factor), kit.number((second + third) * 2.0 * factor)
@@ -205,7 +205,7 @@ def _arctangent(kit, b, a, swap):
     """atan(b / a) as a pair, or its complement to pi/2 in lanes of the mask."""
     base, (t, tail) = _arctangent_of_quotient(kit, b, a)
     pair = _add_small(kit, base, t, tail)
-    half = _pi_pair(kit, 0.5)
+    half = pi_pair(kit, 0.5)
     return _complement(kit, half, swap, pair)
 
 
@@ -248,7 +248,7 @@ def atan2(kit, y, x):
     none = kit.number(0.0)
     pair = _arctangent(kit, (small * factor, none), (large * factor, none), inverted)
     behind = x.bits() < 0
-    high, low = _complement(kit, _pi_pair(kit, 1.0), behind, pair)
+    high, low = _complement(kit, pi_pair(kit, 1.0), behind, pair)
     result = (high + low).copysign(y)
     return (x.is_nan() | y.is_nan()).where(x + y, result)
 
@@ -275,7 +275,7 @@ def asin(kit, x):
     square = far.where(z, a * a)
     start, low = far.where(root, a), far.where(rest, 0.0)
     tail = _arcsine_series(kit, square, start, low)
-    high, error = _pi_pair(kit, 0.5)
+    high, error = pi_pair(kit, 0.5)
     total, lost = kit.fast_two_sum(high, start * -2.0)
     outer = total + (lost + (error - tail * 2.0))
     return far.where(outer, start + tail).copysign(x)
@@ -294,7 +294,7 @@ def acos(kit, x):
     negative = x < 0.0
     mirrored = far & negative
     start, tail = mirrored.where(-start, start), mirrored.where(-tail, tail)
-    half, full = _pi_pair(kit, 0.5), _pi_pair(kit, 1.0)
+    half, full = pi_pair(kit, 0.5), pi_pair(kit, 1.0)
     nothing = kit.number(0.0)
     base = [
         far.where(negative.where(whole, nothing), part)
