@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from frit.primitives.elementwise import convert_element_type
 
 from frit.ir import dims, dtypes
 from frit.ir.primitive import Params, Primitive, order
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives.conversion import convert_element_type
 from frit.primitives.precision import DotAlgorithm, DotAlgorithmPreset
 from frit.transforms.linear import transpose
 from frit.transforms.rules import per_linear_operand, per_operand
@@ -128,7 +129,7 @@ def _strength(dtype: np.dtype) -> tuple[Any, ...]:
     is_complex = dtypes.is_complex(dtype)
     real = np.zeros((), dtype).real.dtype if is_complex else dtype
     if dtypes.is_floating(real):
-        limits = dtypes.finfo(real)
+        limits = ml_dtypes.finfo(real)
         return is_complex, limits.maxexp, limits.nmant, limits.bits, True
     return is_complex, -1, -1, _bits(real), real not in dtypes.UNSIGNED
 
@@ -136,7 +137,7 @@ def _strength(dtype: np.dtype) -> tuple[Any, ...]:
 def _bits(dtype: np.dtype) -> int:
     if dtypes.is_bool(dtype):
         return 1
-    return dtypes.iinfo(dtype).bits if dtypes.is_integer(dtype) else dtypes.finfo(dtype).bits
+    return ml_dtypes.iinfo(dtype).bits if dtypes.is_integer(dtype) else ml_dtypes.finfo(dtype).bits
 
 
 def product_dtype(name: str, lhs: np.dtype, rhs: np.dtype, preferred: Any, precision: Any) -> Any:

@@ -328,7 +328,9 @@ def window_positions(
     """
     batch = indices.shape[:-1]
     starts = [np.zeros(batch, np.int64) for _ in shape]
-    wide = np.minimum(indices, np.iinfo(np.int64).max).astype(np.int64)
+    if indices.dtype == np.uint64:  # beyond int64 is beyond every array
+        indices = np.minimum(indices, np.uint64(np.iinfo(np.int64).max))
+    wide = indices.astype(np.int64)
     for component, axis in enumerate(numbers.start_index_map):
         starts[axis] = wide[..., component]
     pairs = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)

@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from frit.primitives.elementwise import add, div, eq, mul, neg, select_n
 
 from frit.ir import dtypes
 from frit.ir.primitive import Primitive, order
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives.arithmetic import div
+from frit.primitives.comparison_and_bits import eq, select_n
+from frit.primitives.elementwise import add, neg, times
 from frit.primitives.index_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -92,9 +94,10 @@ def _gather_evaluate(
     windows = np.broadcast_to(windows, (*batch, *slice_sizes))
     if mode == GatherScatterMode.FILL_OR_DROP and not inside.all():
         within = inside.reshape(*batch, *(1,) * x.ndim)
-        filler = np.frombuffer(b"\xff" * x.dtype.itemsize, x.dtype)[0]  # of keys, in bytes
-        if x.dtype.kind != "V" or dtypes.is_floating(x.dtype):
+        if x.dtype in dtypes.ARRAY_DTYPES:
             filler = np.asarray(fill_value).astype(x.dtype)
+        else:  # keys, in bytes
+            filler = np.frombuffer(b"\xff" * x.dtype.itemsize, x.dtype)[0]
         windows = np.where(within, windows, filler)
     gone = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     shape = (*batch, *(s for i, s in enumerate(slice_sizes) if i not in gone))
@@ -191,9 +194,9 @@ gather = Primitive(
 # --------------------------------------------------------------- how an update is combined, types
 
 
-def update_by(combine: Primitive, dtype: Any) -> dict[str, Any]:
+def update_by(combine: Callable[[Any, Any], Any], dtype: Any) -> dict[str, Any]:
     """The parameters update_jaxpr and update_consts that say `combine(element, update)`."""
-    key = combine.name, dtype
+    key = combine, dtype
     if key not in _UPDATES:
         scalar = ShapedArray((), dtype)
         jaxpr, _ = trace_to_jaxpr(lambda x, y: [combine(x, y)], [scalar, scalar])
@@ -331,7 +334,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         )
     by_add = params | update_by(add, typeof(tu).dtype)  # type: ignore[attr-defined]
     spread = scatter_add(zeros(typeof(x)), indices, tu, **by_add)
-    by_updates = mul(x, spread)
+    by_updates = times(x, spread)
     return result, by_updates if is_zero(by_x) else add(by_x, by_updates)
 
 
@@ -342,7 +345,7 @@ def _mul_transpose(
     for_x = scatter_mul(ct, indices, updates, **params) if is_linear(x) else None
     for_updates = None
     if is_linear(updates):
-        for_updates = _gather_back(mul(ct, x), indices, updates.shape, dimension_numbers, mode)
+        for_updates = _gather_back(times(ct, x), indices, updates.shape, dimension_numbers, mode)
     return [for_x, None, for_updates]
 
 
@@ -429,7 +432,7 @@ def _extreme_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
         in_updates = _indicator(eq(updates, reached), dtype)
         count = scatter_add(in_x, indices, in_updates, **summing)
         total = scatter_add(
-            mul(instantiate(tx), in_x), indices, mul(instantiate(tu), in_updates), **summing
+            times(instantiate(tx), in_x), indices, times(instantiate(tu), in_updates), **summing
         )
         return result, div(total, count)
 

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from frit.primitives.elementwise import select_n, sub
 
 from frit.errors import InconclusiveDimensionOperation
 from frit.ir import dims
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives.comparison_and_bits import select_n
+from frit.primitives.elementwise import sub
 from frit.transforms.linear import (
     InPlace,
     add_at,

@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from frit.primitives.elementwise import convert_element_type, div, eq, mul
 
 from frit.ir import dims, dtypes
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, run_closed
 from frit.ir.primitive import Primitive, absent, order
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives.arithmetic import div
+from frit.primitives.comparison_and_bits import eq
+from frit.primitives.conversion import convert_element_type
+from frit.primitives.elementwise import times
 from frit.primitives.padding import pad, slice_axis
 from frit.primitives.shapes import reshape, squeeze
 from frit.transforms.batch import Axis, batch
@@ -66,7 +70,7 @@ def _extreme(dtype: Any, *, lowest: bool) -> Any:
     if dtypes.is_bool(dtype):
         return np.False_ if lowest else np.True_
     if dtypes.is_integer(dtype):
-        limits = dtypes.iinfo(dtype)
+        limits = ml_dtypes.iinfo(dtype)
         return np.array(limits.min if lowest else limits.max).astype(dtype)[()]
     if dtypes.is_complex(dtype):
         part = -np.inf if lowest else np.inf
@@ -76,7 +80,7 @@ def _extreme(dtype: Any, *, lowest: bool) -> Any:
     infinity = np.array(-np.inf if lowest else np.inf).astype(dtype)[()]
     if np.isinf(infinity):
         return infinity
-    limits = dtypes.finfo(dtype)
+    limits = ml_dtypes.finfo(dtype)
     return limits.min if lowest else limits.max
 
 
@@ -174,7 +178,7 @@ def _extreme_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
             eq(x, kept), new_dtype=aval.dtype, weak_type=False, sharding=None
         )
         count = reduce_sum(chosen, axes=axes, out_sharding=None)
-        total = reduce_sum(mul(t, chosen), axes=axes, out_sharding=None)
+        total = reduce_sum(times(t, chosen), axes=axes, out_sharding=None)
         return result, div(total, count)
 
     return jvp
@@ -186,7 +190,7 @@ def fold_by_halves(
     operands: Sequence[Any],
     axes: Sequence[int],
 ) -> list[Any]:
-    """The fold of `operands` over `axes`: the second half combined with the first, until one is left.
+    """The fold of `operands` over `axes`: one half is combined with the other, until one is left.
 
     `combine(*firsts, *seconds)` works on whole arrays.  The derivative of a reduction is that of
     this fold: it has logarithmic depth, and needs no inverse.
@@ -229,7 +233,7 @@ def fold_by_halves(
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> tuple[Any, Any]:
     one = np.ones((), typeof(primals[0]).dtype)[()]  # type: ignore[attr-defined]
     results, moved = jvp(
-        lambda x: fold_by_halves(lambda a, b: [mul(a, b)], [one], [x], axes), primals, tangents
+        lambda x: fold_by_halves(lambda a, b: [times(a, b)], [one], [x], axes), primals, tangents
     )
     return results[0], moved[0]
 

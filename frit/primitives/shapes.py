@@ -1,7 +1,7 @@
-"""Primitives that move elements and compute nothing: reshape, concatenate, stack, tile, rev, iota …
+"""Primitives that move elements and compute nothing: reshape, concatenate, stack, tile, rev, iota.
 
-transpose and broadcast_in_dim, which transforms emit as well, stand in transforms/linear.py; pad and
-slice in padding.py.
+transpose and broadcast_in_dim, which transforms emit as well, stand in transforms/linear.py; pad
+and slice in padding.py.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from frit.errors import InconclusiveDimensionOperation
 from frit.ir import dims, dtypes
-from frit.ir.primitive import Params, Primitive, absent
+from frit.ir.primitive import Primitive, absent
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.padding import dilated, pad, slice, surely_negative
+from frit.primitives.padding import pad, slice, surely_negative
 from frit.transforms.linear import (
     Zero,
     axis_to_front,
@@ -25,13 +26,12 @@ from frit.transforms.linear import (
     reduce_sum,
     transpose,
 )
-from frit.transforms.rules import linear_jvp, not_differentiable, zero_tangent
+from frit.transforms.rules import linear_jvp, zero_tangent
 
 __all__ = [
     "broadcast_in_dim",
     "concatenate",
-    "copy",
-    "dilated",
+    "dim_as_value",
     "iota",
     "optimization_barrier",
     "pad",
@@ -41,7 +41,6 @@ __all__ = [
     "split",
     "squeeze",
     "stack",
-    "stop_gradient",
     "tile",
     "transpose",
     "unstack",
@@ -425,26 +424,24 @@ iota = Primitive(
 )
 
 
-# --------------------------------------------------- copy, stop_gradient, optimization_barrier
+def _dim_evaluate(*, dim: Any) -> np.ndarray:
+    if isinstance(dim, dims.Dim):
+        raise InconclusiveDimensionOperation(
+            f"the size `{dim}` is symbolic: its number is known only when a compiled program runs"
+        )
+    return np.asarray(dim, dtypes.python_scalar_dtype(int))
 
-copy = Primitive(
-    "copy",
-    result_types=lambda x: x,
-    evaluate=np.array,
-    jvp=linear_jvp(lambda: copy),
-    transpose=lambda ct, x: [copy(ct)],
-    batch=lambda axis, operands, mapped: (copy(*operands), mapped[0]),
-    pointwise=True,
+
+dim_as_value = Primitive(
+    "dim_as_value",
+    result_types=lambda *, dim: ShapedArray((), dtypes.python_scalar_dtype(int), weak_type=True),
+    evaluate=_dim_evaluate,
+    jvp=absent("dim_as_value has no operands"),
+    batch=absent("dim_as_value has no operands"),
 )
 
-stop_gradient = Primitive(
-    "stop_gradient",
-    result_types=lambda x: x,
-    evaluate=np.asarray,
-    jvp=not_differentiable(lambda: stop_gradient),
-    batch=lambda axis, operands, mapped: (stop_gradient(*operands), mapped[0]),
-    pointwise=True,
-)
+
+# --------------------------------------------------------------------------- optimization_barrier
 
 
 def _barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -482,12 +479,3 @@ def reshaped(x: Any, shape: Any) -> Any:
     if typeof(x).shape == tuple(shape):  # type: ignore[attr-defined]
         return x
     return reshape(x, new_sizes=tuple(shape), dimensions=None, sharding=None)
-
-
-def shown_without(*names: str) -> Any:
-    """A `shown` rule that leaves out the named parameters."""
-
-    def shown(eqn: Any) -> Params:
-        return {k: v for k, v in eqn.params.items() if k not in names}
-
-    return shown

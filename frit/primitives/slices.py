@@ -1,4 +1,4 @@
-"""dynamic_slice and dynamic_update_slice: one window whose start is data, moved inside if need be."""
+"""dynamic_slice and dynamic_update_slice: a window whose start is data, moved inside if need be."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _slice_types(x: ShapedArray, *starts: Any, slice_sizes: Any) -> ShapedArray:
         )
     if any(map(surely_negative, slice_sizes)):
         raise TypeError(
-            f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
+            "slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
             f"{slice_sizes}."
         )
     _check_starts("dynamic_slice", x, starts)
