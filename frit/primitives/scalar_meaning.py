@@ -137,7 +137,7 @@ def negate(x: Any) -> Any:
 def divide(x: Any, y: Any) -> Any:
     """The quotient; of integers truncated, by 0 all ones, lowest / -1 wraps to itself."""
     if x.dtype.kind == "c":
-        return np.divide(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
+        return _divide_complex(x, y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
     quotient = np.floor_divide(x, y)
@@ -145,6 +145,15 @@ def divide(x: Any, y: Any) -> Any:
         short = (x - quotient * y != 0) & ((x < 0) != (y < 0))
         quotient = quotient + short.astype(x.dtype)
     return np.where(y == 0, np.invert(np.zeros_like(x)), quotient)
+
+
+def _divide_complex(x: Any, y: Any) -> Any:
+    """The quotient computed in double precision; by zero, infinities with the signs of x * re(y)."""
+    quotient = np.divide(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
+    if np.all(y):
+        return quotient
+    infinity = np.copysign(np.inf, y.real)
+    return np.where(y == 0, join_complex(infinity * x.real, infinity * x.imag), quotient)
 
 
 @in_bytes
@@ -327,6 +336,8 @@ def convert(x: Any, dtype: np.dtype) -> Any:
         return x != 0
     if dtype in dtypes._INTEGER_SET and is_float(x):
         return _saturate(x, dtype)
+    if x.dtype in _NARROW and dtype in _NARROW:
+        x = x.astype(_NARROW[x.dtype])
     return x.astype(dtype)
 
 

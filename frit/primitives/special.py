@@ -69,6 +69,11 @@ def _digamma(x: Any) -> Any:
     return np.where((x <= 0) & (x == np.floor(x)), np.nan, special.digamma(x))
 
 
+def _lgamma(x: Any) -> Any:
+    """log |gamma(x)|; +inf at the poles and both infinities."""
+    return np.where(np.isinf(x), np.inf, special.gammaln(x))
+
+
 def _polygamma(order: Any, x: Any) -> Any:
     """(-1)**(m + 1) m! zeta(m + 1, x); psi(x) for m = 0; nan where m is no whole number >= 0."""
     valid = (order >= 0) & (order == np.floor(order))
@@ -97,7 +102,7 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(add(neg(x), power), lgamma(a)), **PLAIN)
 
 
-lgamma = _special("lgamma", special.gammaln, slopes=(lambda x, y: digamma(x),))
+lgamma = _special("lgamma", _lgamma, slopes=(lambda x, y: digamma(x),))
 digamma = _special("digamma", _digamma, slopes=(lambda x, y: polygamma(constant(x, 1), x),))
 
 
