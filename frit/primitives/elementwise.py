@@ -11,6 +11,7 @@ A member is a name, a meaning (NumPy) and either slopes, tangents or a rule of i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,10 +27,9 @@ from frit.ir.primitive import (
     bottom_interpreter,
     exact,
 )
-from frit.ir.types import AbstractValue, ShapedArray, typeof
+from frit.ir.types import ShapedArray, typeof
 from frit.primitives import scalar_meaning as meaning
 from frit.transforms.linear import (
-    Zero,
     add_tangents,
     broadcast_to_type,
     full,
@@ -201,15 +201,15 @@ def _jvp_of_terms(primitive: Callable[[], Primitive], tangents: Sequence[Rule | 
 
     def jvp(primals: Sequence[Any], given: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         result = primitive()(*primals, **params)
-        total: Any = zero_tangent(result)
-        for term, t in zip(tangents, given, strict=True):
-            if term is None or is_zero(t):
-                continue
-            found = term(t, *primals, result, **params)
-            if not is_zero(found):
-                found = broadcast_to_type(found, typeof(result))  # type: ignore[arg-type]
-                total = add_tangents(total, found)
-        return result, total
+        aval: Any = typeof(result)
+        found = [
+            broadcast_to_type(term(t, *primals, result, **params), aval)
+            for term, t in zip(tangents, given, strict=True)
+            if term is not None and not is_zero(t)
+        ]
+        if not found:
+            return result, zero_tangent(result)
+        return result, functools.reduce(add_tangents, found)
 
     return jvp
 
@@ -433,8 +433,3 @@ stage = Primitive(
     enter=_enter_stage,
     pointwise=True,
 )
-
-
-def tangent_zero(aval: AbstractValue) -> Zero:
-    """The Zero that is the tangent of a value of type `aval`."""
-    return Zero(aval.tangent_type())

@@ -98,8 +98,9 @@ def _gradient_of_igamma(a: Any, x: Any) -> Any:
 
 def _density(a: Any, x: Any) -> Any:
     """exp(-x) x ** (a - 1) / gamma(a), the slope of igamma in x."""
+    decay = neg(x)
     power = times(sub(a, constant_array(a, 1)), log(x, **PLAIN))
-    return exp(sub(add(neg(x), power), lgamma(a)), **PLAIN)
+    return exp(sub(add(decay, power), lgamma(a)), **PLAIN)
 
 
 lgamma = _special("lgamma", _lgamma, slopes=(lambda x, y: digamma(x),))
@@ -167,8 +168,8 @@ def _i1e_slope(x: Any, y: Any) -> Any:
     eps = float(ml_dtypes.finfo(typeof(x).dtype).eps)  # type: ignore[attr-defined]
     ordinary = gt(abs_(x), constant(x, eps))
     safe = select(ordinary, x, constant_array(x, eps))
-    inner = add(sign(safe), integer_pow(safe, y=-1))
-    slope = sub(bessel_i0e(safe), times(y, inner))
+    order_0 = bessel_i0e(safe)
+    slope = sub(order_0, times(y, add(sign(safe), integer_pow(safe, y=-1))))
     return select(ordinary, slope, constant_array(x, 0.5))
 
 
