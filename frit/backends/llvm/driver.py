@@ -1,0 +1,279 @@
+"""The entry of a program: LLVM text that runs the statements of a buffer plan.
+
+    i32 entry(ptr context, ptr inputs, ptr outputs)
+    context = { ptr arena, ptr callback }         callback: i32 (context, i64 number, ptr places)
+    arena   = pointer cells, then the bytes that `buffers` assigned
+
+inputs and outputs are arrays of addresses; constants follow the inputs. A status other than 0 is
+returned at once: all memory belongs to the caller, so there is nothing to clean up. Long lists of
+statements are split into functions, since LLVM is superlinear in the size of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from frit.backends.llvm.builder import F32, F64, I8, I32, I64, PTR, VOID, Builder, Module, constant
+from frit.backends.llvm.values import Value, integer
+from frit.codegen.buffers import (
+    Branch,
+    BufferPlan,
+    Callback,
+    Copy,
+    Library,
+    Permute,
+    Place,
+    Point,
+    Repeat,
+    Run,
+    While,
+)
+
+STATEMENTS_PER_FUNCTION = 64
+ENTRY = "entry"
+
+
+def pointer_bytes(plan: BufferPlan) -> int:
+    """Bytes at the start of the arena that hold pointer cells."""
+    return -(-8 * plan.pointers // 64) * 64
+
+
+def arena_bytes(plan: BufferPlan) -> int:
+    """Bytes of the arena that a call needs."""
+    return pointer_bytes(plan) + plan.arena_size
+
+
+def emit_driver(
+    module: Module, plan: BufferPlan, symbol_of: Callable[[Any], tuple[str, bool]]
+) -> set[str]:
+    """Adds the entry to `module`; returns the library symbols it imports.
+
+    symbol_of: a kernel's LLVM function and whether it returns a status.
+    """
+    driver = _Driver(module, pointer_bytes(plan), symbol_of)
+    made = module.function(ENTRY, I32, [PTR, PTR, PTR])
+    builder = Builder(made)
+    context, inputs, outputs = made.parameters
+    arena = builder.load(PTR, context)
+    emitter = _Function(driver, builder, (context, arena, inputs, outputs))
+    emitter.statements(plan.statements)
+    builder.ret(constant(I32, 0))
+    return driver.imported
+
+
+class _Driver:
+    """What the functions of one driver share."""
+
+    def __init__(
+        self, module: Module, cells: int, symbol_of: Callable[[Any], tuple[str, bool]]
+    ) -> None:
+        self.module, self.cells, self.symbol_of = module, cells, symbol_of
+        self.parts = 0
+        self.imported: set[str] = set()
+
+    def part(self, statements: Sequence[Any]) -> str:
+        """A function of its own for some statements."""
+        self.parts += 1
+        name = f"part{self.parts}"
+        made = self.module.function(
+            name, I32, [PTR, PTR, PTR, PTR], linkage="internal", attributes="nounwind noinline"
+        )
+        builder = Builder(made)
+        emitter = _Function(self, builder, made.parameters)
+        emitter.each(statements)
+        builder.ret(constant(I32, 0))
+        return name
+
+
+class _Function:
+    """Emits statements into one LLVM function."""
+
+    def __init__(self, driver: _Driver, builder: Builder, parameters: Sequence[Value]) -> None:
+        self.driver, self.b = driver, builder
+        self.context, self.arena, self.inputs, self.outputs = self.parameters = tuple(parameters)
+
+    def statements(self, statements: Sequence[Any]) -> None:
+        """Statements in place, or in functions of their own if there are many."""
+        if len(statements) <= STATEMENTS_PER_FUNCTION:
+            self.each(statements)
+            return
+        for start in range(0, len(statements), STATEMENTS_PER_FUNCTION):
+            name = self.driver.part(statements[start : start + STATEMENTS_PER_FUNCTION])
+            self.check(self.b.call(name, I32, self.parameters))
+
+    def each(self, statements: Sequence[Any]) -> None:
+        for statement in statements:
+            _EMIT[type(statement)](self, statement)
+
+    # addresses
+
+    def address(self, place: Place) -> Value:
+        """The address of a place."""
+        if place.base == "arena":
+            return self.b.gep(self.arena, self.driver.cells + place.offset, I8)
+        if place.base == "pointer":
+            found = self.b.load(PTR, self.cell(place.index))
+        else:
+            table = self.inputs if place.base == "input" else self.outputs
+            found = self.b.load(PTR, self.b.gep(table, place.index, PTR))
+        return self.b.gep(found, place.offset, I8) if place.offset else found
+
+    def cell(self, index: int) -> Value:
+        return self.b.gep(self.arena, index, PTR) if index else self.arena
+
+    def check(self, status: Value) -> None:
+        """Returns the status if it is not 0."""
+        b = self.b
+        failed, after = b.new_block("failed"), b.new_block("fine")
+        b.cond_br(b.icmp("ne", status, 0), failed, after)
+        b.position_at_end(failed)
+        b.ret(status)
+        b.position_at_end(after)
+
+    # statements
+
+    def run(self, statement: Run) -> None:
+        symbol, fallible = self.driver.symbol_of(statement.kernel)
+        places = (*statement.reads, *statement.writes, *statement.scratch)
+        arguments = [self.address(place) for place in places]
+        status = self.b.call(symbol, I32 if fallible else VOID, arguments)
+        if fallible:
+            self.check(status)
+
+    def copy(self, statement: Copy) -> None:
+        source, target = self.address(statement.source), self.address(statement.target)
+        if "pointer" not in (statement.source.base, statement.target.base):
+            self.b.memcpy(target, source, constant(I64, statement.size))
+            return
+        b = self.b
+        move, after = b.new_block("move"), b.new_block("moved")
+        b.cond_br(b.icmp("eq", source, target), after, move)
+        b.position_at_end(move)
+        b.memcpy(target, source, constant(I64, statement.size))
+        b.br(after)
+        b.position_at_end(after)
+
+    def point(self, statement: Point) -> None:
+        self.b.store(self.address(statement.place), self.cell(statement.index))
+
+    def permute(self, statement: Permute) -> None:
+        held = [self.b.load(PTR, self.cell(k)) for k in statement.sources]
+        for k, value in zip(statement.targets, held, strict=True):
+            self.b.store(value, self.cell(k))
+
+    def repeat(self, statement: Repeat) -> None:
+        b = self.b
+        bases = [self.address(a.place) for a in statement.advances]
+        with b.loop(0, constant(I64, statement.length)) as loop:
+            step = loop.index
+            if statement.reverse:
+                step = b.sub(constant(I64, statement.length - 1), step)
+            for advance, base in zip(statement.advances, bases, strict=True):
+                at = b.gep(base, b.mul(step, advance.stride), I8)
+                b.store(at, self.cell(advance.index))
+            self.statements(statement.body)
+
+    def loop_while(self, statement: While) -> None:
+        b = self.b
+        head, body, after = b.new_block("test"), b.new_block("body"), b.new_block("done")
+        b.br(head)
+        b.position_at_end(head)
+        self.statements(statement.condition)
+        again = b.load(I8, self.address(statement.predicate))
+        b.cond_br(b.icmp("ne", again, 0), body, after)
+        b.position_at_end(body)
+        self.statements(statement.body)
+        b.br(head)
+        b.position_at_end(after)
+
+    def branch(self, statement: Branch) -> None:
+        b = self.b
+        dtype = np.dtype(statement.index_dtype)
+        index = b.load(integer(8 * dtype.itemsize), self.address(statement.index))
+        count = len(statement.cases)
+        blocks = [b.new_block("case") for _ in statement.cases]
+        after = b.new_block("join")
+        last = constant(index.type, count - 1)
+        if dtype.kind == "i":
+            index = b.select(b.icmp("slt", index, 0), constant(index.type, 0), index)
+        index = b.select(b.icmp("ugt", index, last), last, index)
+        b.switch(index, blocks[-1], list(enumerate(blocks[:-1])))
+        for block, case in zip(blocks, statement.cases, strict=True):
+            b.position_at_end(block)
+            self.statements(case)
+            b.br(after)
+        b.position_at_end(after)
+
+    def callback(self, statement: Callback) -> None:
+        b = self.b
+        places = (*statement.reads, *statement.writes)
+        table = b.alloca(PTR, max(1, len(places)))
+        for k, place in enumerate(places):
+            b.store(self.address(place), b.gep(table, k, PTR))
+        target = b.load(PTR, b.gep(self.context, 1, PTR))
+        number = constant(I64, statement.number)
+        self.check(b.call(target, I32, [self.context, number, table]))
+
+    def library(self, statement: Library) -> None:
+        """A call for each member of the batch; scalars are passed by reference, as Fortran does."""
+        b, call = self.b, statement.call
+        reads = [self.address(place) for place in statement.reads]
+        writes = [self.address(place) for place in statement.writes]
+        scratch = self.address(statement.scratch)
+        fixed = [self.scalar_argument(a) for a in call.arguments]
+        symbol = call.symbol
+        self.driver.module.declare(symbol, VOID, [PTR] * len(call.arguments))
+        self.driver.imported.add(symbol)
+        with b.loop(0, constant(I64, call.batch)) as loop:
+            arguments = []
+            for argument, known in zip(call.arguments, fixed, strict=True):
+                if known is not None:
+                    arguments.append(known)
+                    continue
+                base = {"operand": reads, "result": writes}.get(argument.kind)
+                at = scratch if base is None else base[argument.value]
+                if argument.offset:
+                    at = b.gep(at, argument.offset, I8)
+                if argument.stride and call.batch > 1:
+                    at = b.gep(at, b.mul(loop.index, argument.stride), I8)
+                arguments.append(at)
+            b.call(symbol, VOID, arguments)
+
+    def scalar_argument(self, argument: Any) -> Value | None:
+        """The address of a cell that holds a known scalar; None for memory of the program."""
+        b = self.b
+        match argument.kind:
+            case "char":
+                cells = [constant(I8, ord(argument.value))]
+            case "int":
+                cells = [constant(I32, argument.value)]
+            case "float32":
+                cells = [constant(F32, argument.value)]
+            case "float64":
+                cells = [constant(F64, argument.value)]
+            case "complex64":
+                cells = [constant(F32, argument.value.real), constant(F32, argument.value.imag)]
+            case "complex128":
+                cells = [constant(F64, argument.value.real), constant(F64, argument.value.imag)]
+            case _:
+                return None
+        where = b.alloca(cells[0].type, len(cells))
+        for k, cell in enumerate(cells):
+            b.store(cell, b.gep(where, k, cell.type))
+        return where
+
+
+_EMIT: dict[type, Callable[[_Function, Any], None]] = {
+    Run: _Function.run,
+    Library: _Function.library,
+    Callback: _Function.callback,
+    Copy: _Function.copy,
+    Point: _Function.point,
+    Permute: _Function.permute,
+    Repeat: _Function.repeat,
+    While: _Function.loop_while,
+    Branch: _Function.branch,
+}

@@ -1,0 +1,640 @@
+"""From a flat jaxpr to a plan: which equations share a kernel.
+
+    unit = cluster of pointwise equations of one shape | view | reduction | update | opaque step
+
+Each unit either is a *root*, a kernel (or step) of its own whose results go to memory, or is
+*inlined*: computed again wherever a kernel asks for it. Both choices are made here, with a bound
+on recomputation.
+
+1. Levels. A pointwise equation joins the clusters of its operands if they have its shape and are
+   of the highest level among its operands; any other edge leads to a higher level. So edges
+   between kernels always climb, and there is no cycle.
+2. Sites, from the last unit to the first. A *site* is a kernel and an index map: for each axis of
+   a value, the loop that its index comes from. A value is computed once for each distinct site
+   and each turn of the loops its index mentions: a row's maximum once for the row. A unit is
+   inlined if that costs no more than writing it to memory and reading it back.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from frit.codegen.kernels import (
+    Alias,
+    CallbackCall,
+    Kernel,
+    KernelCall,
+    LibraryCall,
+    Nested,
+    Plan,
+)
+from frit.errors import LoweringError
+from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from frit.ir.types import ShapedArray
+from frit.optimize.fingerprint import Constants, Key, equations_key
+
+VIEWS = frozenset((
+    "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "pad",
+    "concatenate", "iota", "dynamic_slice", "gather", "split", "copy", "take_window",
+))  # fmt: skip
+REDUCTIONS = frozenset((
+    "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
+    "reduce_xor", "argmax", "argmin",
+))  # fmt: skip
+UPDATES = frozenset((
+    "dynamic_update_slice", "scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
+    "scatter-min", "scatter_min", "scatter-max", "scatter_max", "scatter-sub", "scatter_sub",
+    "add_at",
+))  # fmt: skip
+CALLBACKS = frozenset((
+    "pure_callback", "io_callback", "debug_callback", "debug_print", "fft", "eig",
+))  # fmt: skip
+LOOPS = frozenset(("scan", "while", "cond"))
+SAME_MEMORY = frozenset(("reshape", "squeeze", "expand_dims", "copy"))
+
+MAX_CLUSTER = 128  # equations
+MAX_KERNEL = 320
+MAX_SITES = 3
+SMALL = 64  # elements; equations on arrays of at most so many share a kernel even if unrelated
+ROW = 16  # a value is computed once a row only if the row has at least so many elements
+_COSTS = {"div": 4, "sqrt": 4, "rem": 6, "threefry2x32": 100, "gather": 3, "dynamic_slice": 2}
+
+
+def make_plan(jaxpr: Jaxpr, is_lowered: Callable[[JaxprEqn], bool]) -> Plan:
+    """The plan of a flat jaxpr; equal kernels, also of different bodies, are one object.
+
+    Raises LoweringError for an equation that nothing can compute.
+    """
+    return _Planner(is_lowered, {}).plan(jaxpr)
+
+
+class _Planner:
+    """Makes the plans of a program and its bodies, which share kernels."""
+
+    def __init__(
+        self, is_lowered: Callable[[JaxprEqn], bool], kernels: dict[Key, Kernel]
+    ) -> None:
+        self.is_lowered, self.kernels = is_lowered, kernels
+        self.bodies: dict[int, tuple[Jaxpr, Plan]] = {}
+
+    def plan(self, jaxpr: Jaxpr) -> Plan:
+        return _Grouping(self, jaxpr).plan()
+
+    def body(self, closed: ClosedJaxpr) -> Plan:
+        """The plan of a body, made once for each jaxpr."""
+        jaxpr = closed.jaxpr
+        if id(jaxpr) not in self.bodies:
+            self.bodies[id(jaxpr)] = (jaxpr, self.plan(jaxpr))
+        return self.bodies[id(jaxpr)][1]
+
+    def share(
+        self, invars: Sequence[Var], outvars: Sequence[Var], eqns: Sequence[JaxprEqn], **more: Any
+    ) -> Kernel:
+        """The kernel of some equations; the same object for the same equations."""
+        constants = Constants()
+        updates, inplace = more.get("updates") or {}, more.get("inplace") or frozenset()
+        key = (
+            equations_key(invars, eqns, outvars, constants),
+            tuple(updates.items()),
+            inplace,
+        )
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            name = f"k{len(self.kernels)}_{_title(eqns)}"
+            kernel = Kernel(
+                name, tuple(invars), tuple(outvars), tuple(eqns), updates, inplace, key
+            )
+            self.kernels[key] = kernel
+        return kernel
+
+
+def _title(eqns: Sequence[JaxprEqn]) -> str:
+    """The last few operations, for the name of a kernel."""
+    names = [eqn.primitive.name for eqn in eqns[-3:]]
+    return "_".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
+
+
+class _Unit:
+    """Equations decided on together; `kernel` is the unit's own number where it is a root."""
+
+    __slots__ = ("eqns", "first", "kind", "level", "number", "root", "shape")
+
+    def __init__(self, kind: str, eqns: list[int], shape: Any, level: int) -> None:
+        self.kind, self.eqns, self.shape, self.level = kind, eqns, shape, level
+        self.first = eqns[0]
+        self.root = False
+        self.number = -1
+
+
+def kind_of(eqn: JaxprEqn) -> str:
+    """What sort of unit an equation belongs to."""
+    name = eqn.primitive.name
+    if name in LOOPS:
+        return "loop"
+    if name in CALLBACKS or eqn.effects:
+        return "callback"
+    if name == "library_call":
+        return "library"
+    if name == "optimization_barrier":
+        return "barrier"
+    if name in VIEWS:
+        return "view"
+    if name in REDUCTIONS:
+        return "reduction"
+    if name in UPDATES:
+        return "update"
+    if eqn.primitive.pointwise:
+        return "pointwise"
+    return "opaque"
+
+
+def cost_of(eqn: JaxprEqn) -> int:
+    """Rough cost of one element, in additions."""
+    known = _COSTS.get(eqn.primitive.name)
+    if known is not None:
+        return known
+    return 20 if eqn.primitive.accuracy.kind == "ulps" else 1
+
+
+def _shape(atom: Atom) -> tuple[int, ...]:
+    return atom.aval.shape if isinstance(atom.aval, ShapedArray) else ()
+
+
+class _Grouping:
+    """The grouping of one flat jaxpr."""
+
+    def __init__(self, planner: _Planner, jaxpr: Jaxpr) -> None:
+        self.planner, self.jaxpr, self.eqns = planner, jaxpr, jaxpr.eqns
+        self.kinds = [kind_of(eqn) for eqn in jaxpr.eqns]
+        for eqn, kind in zip(jaxpr.eqns, self.kinds, strict=True):
+            if kind in ("view", "reduction", "update", "pointwise", "opaque"):
+                self.require(eqn)
+        self.maker: dict[Var, int] = {v: i for i, e in enumerate(self.eqns) for v in e.outvars}
+        self.outputs = {a for a in jaxpr.outvars if isinstance(a, Var)}
+        self.units: list[_Unit] = []
+        self.unit_of: list[_Unit] = []
+
+    def require(self, eqn: JaxprEqn) -> None:
+        if not self.planner.is_lowered(eqn):
+            types = ", ".join(str(a.aval) for a in eqn.invars)
+            raise LoweringError(
+                f"{eqn.primitive.name} of {types} has no lowering to machine code, and says no "
+                f"decomposition into primitives that have one (at {eqn.source_info})."
+            )
+
+    def plan(self) -> Plan:
+        self.make_units()
+        self.decide()
+        steps = self.order(self.make_steps())
+        return Plan(tuple(self.jaxpr.invars), tuple(steps), tuple(self.jaxpr.outvars))
+
+    # ------------------------------------------------------------------------------- levels
+
+    def make_units(self) -> None:
+        """Gives each equation a unit and a level."""
+        levels = [0] * len(self.eqns)
+        clusters = _Clusters()
+        readers: dict[Any, int] = {}  # (level, variable read) or (level, shape) -> an equation
+        last_effect = -1
+        for i, eqn in enumerate(self.eqns):
+            kind = self.kinds[i]
+            pointwise = kind == "pointwise"
+            shape = _shape(eqn.outvars[0]) if eqn.outvars else ()
+            level, joined = 0, []
+            for atom in eqn.invars:
+                p = self.maker.get(atom) if isinstance(atom, Var) else None
+                if p is None:
+                    continue
+                if self.kinds[p] == "view":
+                    level = max(level, levels[p])
+                elif pointwise and self.kinds[p] == "pointwise" and _shape(atom) == shape:
+                    level = max(level, levels[p])
+                    joined.append(p)
+                else:
+                    level = max(level, levels[p] + 1)
+            if eqn.effects:
+                level, last_effect = max(level, last_effect + 1), max(level, last_effect + 1)
+            if pointwise:
+                joined = [p for p in joined if levels[p] == level]
+                if not clusters.join(i, joined):
+                    level += 1
+                size = math.prod(shape)
+                keys = [(level, shape)] if size <= SMALL else []
+                keys += [(level, a) for a in eqn.invars if isinstance(a, Var) and _shape(a) == shape]
+                for key in keys:
+                    clusters.join(i, [readers.setdefault(key, i)])
+            levels[i] = level
+        members: dict[int, _Unit] = {}
+        for i, eqn in enumerate(self.eqns):
+            kind = self.kinds[i]
+            shape = _shape(eqn.outvars[0]) if eqn.outvars else ()
+            if kind == "pointwise":
+                head = clusters.find(i)
+                if head in members:
+                    members[head].eqns.append(i)
+                    self.unit_of.append(members[head])
+                    continue
+                unit = members[head] = _Unit(kind, [i], shape, levels[i])
+            else:
+                unit = _Unit(kind, [i], shape, levels[i])
+            self.units.append(unit)
+            self.unit_of.append(unit)
+
+    # ------------------------------------------------------------------------------ decisions
+
+    def decide(self) -> None:
+        """Decides which units are roots, and which kernels each other unit is inlined into."""
+        self.sites: dict[Var, set[tuple[int, Any]]] = {}
+        self.in_memory: set[Var] = set(self.outputs)
+        self.evaluations: dict[Any, int] = {}
+        self.frames: dict[Any, int] = {}
+        self.contents: list[list[_Unit]] = []
+        self.sizes: list[int] = []
+        self.roots: list[_Unit] = []
+        self.inner_size: list[int] = []
+        order = sorted(self.units, key=lambda u: (u.level, u.kind != "view", u.first))
+        for unit in reversed(order):
+            self.decide_unit(unit)
+
+    def decide_unit(self, unit: _Unit) -> None:
+        results = [v for i in unit.eqns for v in self.eqns[i].outvars]
+        sites: set[tuple[int, Any]] = set()
+        for v in results:
+            sites |= self.sites.get(v, set())
+        needed = any(v in self.in_memory for v in results)
+        if not needed and not sites and unit.kind in ("pointwise", "view", "reduction"):
+            return  # dead
+        if not needed and self.is_worth_inlining(unit, sites):
+            for kernel in {kernel for kernel, _ in sites}:
+                self.contents[kernel].append(unit)
+                self.sizes[kernel] += len(unit.eqns)
+            self.ask_operands(unit, sites)
+            return
+        unit.root = True
+        unit.number = len(self.roots)
+        self.roots.append(unit)
+        self.contents.append([unit])
+        self.sizes.append(len(unit.eqns))
+        inside = {v for i in unit.eqns for v in self.eqns[i].outvars}
+        for v in inside:
+            if self.sites.get(v):
+                self.in_memory.add(v)
+        shape = unit.shape
+        frame = []
+        for axis, _ in enumerate(shape):
+            symbol = (unit.number, axis)
+            self.evaluations[symbol] = math.prod(shape[: axis + 1])
+            frame.append(symbol)
+        self.ask_operands(unit, {(unit.number, tuple(frame))})
+
+    def is_worth_inlining(self, unit: _Unit, sites: set[tuple[int, Any]]) -> bool:
+        if unit.kind not in ("pointwise", "view", "reduction"):
+            return False
+        if any(self.sizes[k] + len(unit.eqns) > MAX_KERNEL for k, _ in sites):
+            return False
+        count = len(sites)
+        size = max(1, math.prod(unit.shape))
+        total = sum(self.turns(frame) for _, frame in sites)
+        if unit.kind == "view":
+            eqn = self.eqns[unit.first]
+            if eqn.primitive.name in ("concatenate", "pad"):
+                return count <= MAX_SITES
+            return count <= 8 or all(
+                isinstance(a, Literal) or a not in self.maker for a in eqn.invars
+            )
+        cost = sum(cost_of(self.eqns[i]) for i in unit.eqns)
+        if unit.kind == "reduction":
+            eqn = self.eqns[unit.first]
+            reduced = max(1, math.prod(_shape(eqn.invars[0]))) // size
+            return (
+                count == 1
+                and total <= size
+                and reduced >= ROW
+                and all(self.is_hoisted(k, frame) for k, frame in sites)
+            )
+        if cost > 8 and any(
+            self.turns(f) < self.turns_of_kernel(k) and not self.is_hoisted(k, f) for k, f in sites
+        ):
+            return False
+        return count <= MAX_SITES and cost * total <= cost * size + 4 * total
+
+    def turns(self, frame: Any) -> int:
+        """How often a value with this index map is computed."""
+        return max((self.evaluations[_loop(s)] for s in frame if s is not None), default=1)
+
+    def turns_of_kernel(self, kernel: int) -> int:
+        return max(1, math.prod(self.roots[kernel].shape))
+
+    def is_hoisted(self, kernel: int, frame: Any) -> bool:
+        """Whether the value is computed once for each of the kernel's rows, and these are long."""
+        root = self.roots[kernel]
+        if root.kind not in ("pointwise", "view") or not root.shape:
+            return False
+        used = [s for s in frame if s is not None]
+        if any(s[0] != kernel for s in used):
+            return False
+        outer = max((s[1] + 1 for s in used), default=0)
+        return math.prod(root.shape[outer:]) >= ROW
+
+    def ask_operands(self, unit: _Unit, sites: set[tuple[int, Any]]) -> None:
+        """Tells the operands of a unit where they are computed, or that they must be in memory."""
+        inside = set(unit.eqns)
+        for i in unit.eqns:
+            eqn = self.eqns[i]
+            for position, atom in enumerate(eqn.invars):
+                if not isinstance(atom, Var) or self.maker.get(atom) in inside:
+                    continue
+                if unit.kind in ("pointwise", "view", "reduction") and not (
+                    unit.root and unit.kind == "view" and self.alias_offset(eqn) is not None
+                ):
+                    found = self.sites.setdefault(atom, set())
+                    for kernel, frame in sites:
+                        found.add((kernel, self.frame_of_operand(eqn, i, position, frame)))
+                else:
+                    self.in_memory.add(atom)
+
+    def frame_of_operand(self, eqn: JaxprEqn, number: int, position: int, frame: Any) -> Any:
+        """The index map of an operand, given that of the result: None where the index is 0."""
+        name = eqn.primitive.name
+        shape = _shape(eqn.invars[position])
+        if not shape:
+            return ()
+        if eqn.primitive.pointwise:
+            if len(shape) != len(frame):
+                return self.opaque_frame(shape, frame, number, position)
+            return tuple(None if n == 1 else s for n, s in zip(shape, frame, strict=True))
+        match name:
+            case "broadcast_in_dim" if position == 0:
+                axes = eqn.params["broadcast_dimensions"]
+                return tuple(
+                    None if n == 1 else frame[a] for n, a in zip(shape, axes, strict=True)
+                )
+            case "transpose":
+                axes = eqn.params["permutation"]
+                found = [None] * len(axes)
+                for out, axis in enumerate(axes):
+                    found[axis] = frame[out]
+                return tuple(found)
+            case "copy":
+                return frame
+            case "rev":
+                axes = eqn.params["dimensions"]
+                return tuple(_reversed(s) if a in axes else s for a, s in enumerate(frame))
+            case "squeeze" | "expand_dims" | "reshape":
+                long = [s for n, s in zip(_shape(eqn.outvars[0]), frame, strict=True) if n != 1]
+                if len(long) == sum(n != 1 for n in shape) and [
+                    n for n in shape if n != 1
+                ] == [n for n in _shape(eqn.outvars[0]) if n != 1]:
+                    rest = iter(long)
+                    return tuple(None if n == 1 else next(rest) for n in shape)
+        if name in REDUCTIONS:
+            return self.reduced_frame(eqn, number, shape, frame)
+        return self.opaque_frame(shape, frame, number, position)
+
+    def reduced_frame(self, eqn: JaxprEqn, number: int, shape: Any, frame: Any) -> Any:
+        axes = eqn.params["axes"]
+        kept, found, turns = iter(frame), [], self.turns(frame)
+        for axis, extent in enumerate(shape):
+            if axis in axes:
+                symbol = ("reduced", number, axis, self.frame_number(frame))
+                turns *= extent
+                self.evaluations[symbol] = turns
+                found.append(symbol)
+            else:
+                found.append(next(kept))
+        return tuple(found)
+
+    def frame_number(self, frame: Any) -> int:
+        """A number for an index map, so that maps within maps stay small."""
+        return self.frames.setdefault(frame, len(self.frames))
+
+    def opaque_frame(self, shape: Any, frame: Any, number: int, position: int) -> Any:
+        symbol = ("other", number, position, self.frame_number(frame))
+        self.evaluations[symbol] = self.turns(frame)
+        return tuple(symbol if axis == 0 else None for axis in range(len(shape)))
+
+    def alias_offset(self, eqn: JaxprEqn) -> int | None:
+        """Bytes into the operand at which the result begins, where it is the same memory."""
+        if not isinstance(eqn.invars[0], Var):
+            return None
+        if eqn.primitive.name in SAME_MEMORY and len(eqn.invars) == 1:
+            return 0 if eqn.params.get("dimensions") is None or eqn.primitive.name != "reshape" else None
+        if eqn.primitive.name == "slice":
+            return _contiguous_offset(eqn)
+        return None
+
+    # ---------------------------------------------------------------------------------- steps
+
+    def make_steps(self) -> list[tuple[int, Any]]:
+        """(program position, step) of all roots."""
+        steps: list[tuple[int, Any]] = []
+        for unit in self.roots:
+            eqn = self.eqns[unit.first]
+            operands, results = tuple(eqn.invars), tuple(eqn.outvars)
+            match unit.kind:
+                case "loop":
+                    made = [Nested(eqn, tuple(map(self.planner.body, _bodies(eqn))))]
+                case "callback":
+                    made = [CallbackCall(eqn, operands, results)]
+                case "library":
+                    made = [LibraryCall(eqn.params["call"], operands, results)]
+                case "barrier":
+                    made = [Alias(a, v) for a, v in zip(operands, results, strict=True)]  # type: ignore
+                case "update":
+                    made = [self.update_step(eqn)]
+                case "view" if self.alias_offset(eqn) is not None:
+                    made = [Alias(operands[0], results[0], self.alias_offset(eqn))]  # type: ignore
+                case _:
+                    made = [self.kernel_step(unit)]
+            steps += [(unit.first, step) for step in made]
+        return steps
+
+    def kernel_step(self, unit: _Unit) -> KernelCall:
+        wanted = [
+            v
+            for i in unit.eqns
+            for v in self.eqns[i].outvars
+            if v in self.in_memory or unit.kind == "opaque"
+        ]
+        numbers = sorted({i for u in self.contents[unit.number] for i in u.eqns})
+        eqns = _needed([self.eqns[i] for i in numbers], wanted)
+        made = {v for eqn in eqns for v in eqn.outvars}
+        invars = list(
+            dict.fromkeys(
+                a for eqn in eqns for a in eqn.invars if isinstance(a, Var) and a not in made
+            )
+        )
+        inplace = _inplace_pairs(eqns, invars, wanted) if unit.kind == "pointwise" else frozenset()
+        kernel = self.planner.share(invars, wanted, eqns, inplace=inplace)
+        return KernelCall(kernel, tuple(invars), tuple(wanted))
+
+    def update_step(self, eqn: JaxprEqn) -> KernelCall:
+        """The kernel that changes its first operand in place."""
+        target = Var(eqn.invars[0].aval)
+        renamed = eqn.replace(invars=[target, *eqn.invars[1:]])
+        others = list(dict.fromkeys(a for a in eqn.invars[1:] if isinstance(a, Var)))
+        kernel = self.planner.share(
+            [target, *others], eqn.outvars, [renamed], updates={0: 0}
+        )
+        return KernelCall(kernel, (eqn.invars[0], *others), tuple(eqn.outvars))
+
+    def order(self, steps: list[tuple[int, Any]]) -> list[Any]:
+        """The steps so that each follows what it reads, else in program order."""
+        maker: dict[Var, int] = {}
+        for number, (_, step) in enumerate(steps):
+            maker.update(dict.fromkeys(step.results, number))
+        waiting = [0] * len(steps)
+        followers: list[list[int]] = [[] for _ in steps]
+
+        def depend(number: int, sources: Iterable[int]) -> None:
+            for source in set(sources):
+                waiting[number] += 1
+                followers[source].append(number)
+
+        effectful = sorted(
+            (position, number)
+            for number, (position, _) in enumerate(steps)
+            if self.eqns[position].effects
+        )
+        before = dict(zip([n for _, n in effectful][1:], [n for _, n in effectful], strict=False))
+        for number, (_, step) in enumerate(steps):
+            sources = {maker[a] for a in step.operands if isinstance(a, Var) and a in maker}
+            if number in before:
+                sources.add(before[number])
+            depend(number, sources)
+        ready = [(steps[n][0], n) for n, count in enumerate(waiting) if not count]
+        heapq.heapify(ready)
+        ordered = []
+        while ready:
+            _, number = heapq.heappop(ready)
+            ordered.append(steps[number][1])
+            for follower in followers[number]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    heapq.heappush(ready, (steps[follower][0], follower))
+        assert len(ordered) == len(steps), "the grouping of equations has a cycle"
+        return ordered
+
+
+class _Clusters:
+    """Disjoint sets of equations, of bounded size."""
+
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
+        self._size: dict[int, int] = {}
+
+    def find(self, i: int) -> int:
+        while self._parent[i] != i:
+            self._parent[i] = self._parent[self._parent[i]]
+            i = self._parent[i]
+        return i
+
+    def join(self, i: int, others: Sequence[int]) -> bool:
+        """Puts equation i (new, or known) and the sets of others together, if that is not too big."""
+        if i not in self._parent:
+            self._parent[i], self._size[i] = i, 1
+        heads = {self.find(i), *map(self.find, others)}
+        total = sum(self._size[h] for h in heads)
+        if total > MAX_CLUSTER:
+            return False
+        first = min(heads)
+        for head in heads:
+            self._parent[head] = first
+        self._size[first] = total
+        return True
+
+
+def _loop(symbol: Any) -> Any:
+    """The loop that an index comes from."""
+    return symbol[1] if symbol[0] == "reversed" else symbol
+
+
+def _reversed(symbol: Any) -> Any:
+    if symbol is None:
+        return None
+    return symbol[1] if symbol[0] == "reversed" else ("reversed", symbol)
+
+
+def _bodies(eqn: JaxprEqn) -> list[ClosedJaxpr]:
+    params = eqn.params
+    match eqn.primitive.name:
+        case "scan":
+            return [params["jaxpr"]]
+        case "while":
+            return [params["cond_jaxpr"], params["body_jaxpr"]]
+    return list(params["branches"])
+
+
+def _needed(eqns: Sequence[JaxprEqn], wanted: Sequence[Var]) -> list[JaxprEqn]:
+    """The equations that the wanted variables depend on."""
+    needed = set(wanted)
+    kept = []
+    for eqn in reversed(eqns):
+        if any(v in needed for v in eqn.outvars):
+            kept.append(eqn)
+            needed.update(a for a in eqn.invars if isinstance(a, Var))
+    kept.reverse()
+    return kept
+
+
+def _inplace_pairs(
+    eqns: Sequence[JaxprEqn], invars: Sequence[Var], outvars: Sequence[Var]
+) -> frozenset[tuple[int, int]]:
+    """(output, input) pairs that may be one memory.
+
+    Outputs are stored in order, each after all that it needs was computed; what a later output
+    still has to read may not be overwritten. Only equations of one shape are considered.
+    """
+    shape = _shape(outvars[0])
+    if any(_shape(v) != shape for v in outvars):
+        return frozenset()
+    maker = {v: eqn for eqn in eqns for v in eqn.outvars}
+    unsafe: set[Var] = set()
+    for eqn in eqns:
+        if not eqn.primitive.pointwise:
+            unsafe.update(a for a in eqn.invars if isinstance(a, Var))
+    done: set[int] = set()
+    last_reader: dict[Var, int] = {}
+    for j, out in enumerate(outvars):
+        waiting = [out]
+        while waiting:
+            v = waiting.pop()
+            eqn = maker.get(v)
+            if eqn is None:
+                last_reader[v] = j
+            elif id(eqn) not in done:
+                done.add(id(eqn))
+                waiting.extend(a for a in eqn.invars if isinstance(a, Var))
+    position = {v: k for k, v in enumerate(invars)}
+    return frozenset(
+        (j, position[v])
+        for v, last in last_reader.items()
+        for j in range(last, len(outvars))
+        if v in position
+        and v not in unsafe
+        and _shape(v) == shape
+        and v.aval.storage_dtype.itemsize == outvars[j].aval.storage_dtype.itemsize  # type: ignore
+    )
+
+
+def _contiguous_offset(eqn: JaxprEqn) -> int | None:
+    """Where a slice begins in its operand, in bytes, if it is one run of memory."""
+    aval = eqn.invars[0].aval
+    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
+    strides = eqn.params["strides"] or (1,) * len(starts)
+    sizes = [limit - start for start, limit in zip(starts, limits, strict=True)]
+    if any(step != 1 for step in strides):
+        return None
+    leading = True
+    for size, extent in zip(sizes, aval.shape, strict=True):
+        if not leading and size != extent:
+            return None
+        if size != 1:
+            leading = False
+    offset = 0
+    for start, extent in zip(starts, aval.shape, strict=True):
+        offset = offset * extent + start
+    return offset * aval.storage_dtype.itemsize

@@ -1,0 +1,238 @@
+"""The compiler: from a closed jaxpr to a program, as one tuple of named stages.
+
+    ClosedJaxpr  | optimized   flat, smaller                        a jaxpr
+                 | kernels     which equations are computed together
+                 | loops       each kernel as loops
+                 | buffers     where values live
+                 | llvm        text
+                 | code        machine code, loaded
+
+`run_stage` checks, shows (FRIT_SHOW=optimized,loops) and times (FRIT_TIME=1) each of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from frit import config
+from frit.backends.llvm import driver, engine
+from frit.backends.llvm.emit import emit_function
+from frit.backends.llvm.module import Module
+from frit.codegen import grouping, lower
+from frit.codegen.buffers import BufferPlan, print_plan
+from frit.codegen.buffers_check import check_buffers
+from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
+from frit.codegen.loops_check import print_function
+from frit.codegen.scalars import element_type
+from frit.codegen.storage import assign_buffers
+from frit.errors import LoweringError
+from frit.ir.check import check_jaxpr
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from frit.ir.types import ShapedArray
+from frit.optimize.fingerprint import Constants, closed_key
+from frit.optimize.passes import optimize
+from frit.runtime.program import Executable, Program, ReferenceProgram
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A program on its way through the stages; each fills what is its own."""
+
+    closed: ClosedJaxpr
+    constants: Constants
+    donated: tuple[bool, ...]
+    jaxpr: Jaxpr | None = None
+    plan: Plan | None = None
+    functions: dict[int, Any] | None = None
+    buffers: BufferPlan | None = None
+    text: str = ""
+    imported: tuple[str, ...] = ()
+    executable: Executable | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the compiler: `run(subject) -> subject`; `check` raises, `show` gives text."""
+
+    name: str
+    run: Callable[[Compilation], Compilation]
+    check: Callable[[Compilation], None]
+    show: Callable[[Compilation], str]
+
+
+def is_lowered(eqn: JaxprEqn) -> bool:
+    """Whether kernels, library calls or callbacks compute the equation as it is."""
+    name = eqn.primitive.name
+    if name in grouping.LOOPS or name in grouping.CALLBACKS or name == "library_call":
+        return True
+    return name in lower.LOWERED
+
+
+def _optimize(subject: Compilation) -> Compilation:
+    return replace(subject, jaxpr=optimize(subject.closed, subject.constants, is_lowered))
+
+
+def _group(subject: Compilation) -> Compilation:
+    return replace(subject, plan=grouping.make_plan(subject.jaxpr, is_lowered))
+
+
+def _lower(subject: Compilation) -> Compilation:
+    functions = {}
+    for kernel in kernels_of(subject.plan):
+        try:
+            functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
+        except NotImplementedError as error:
+            raise LoweringError(str(error)) from error
+    return replace(subject, functions=functions)
+
+
+def _assign(subject: Compilation) -> Compilation:
+    functions = subject.functions
+
+    def scratch_of(kernel: Kernel) -> list[int]:
+        return [
+            element_type(buffer.dtype).itemsize * int(np.prod(buffer.shape, dtype=np.int64))
+            for buffer in functions[id(kernel)].scratch
+        ]
+
+    constants = len(subject.constants.values)
+    donated = (*(False,) * constants, *subject.donated)
+    return replace(subject, buffers=assign_buffers(subject.plan, scratch_of, donated))
+
+
+def _emit(subject: Compilation) -> Compilation:
+    target = engine.default_engine().target
+    module = Module(has_fma=target.has_fma)
+    functions = subject.functions
+    for function in functions.values():
+        emit_function(module, function, target)
+
+    def symbol_of(kernel: Kernel) -> tuple[str, bool]:
+        function = functions[id(kernel)]
+        return function.name, function.fallible
+
+    imported = driver.emit_driver(module, subject.buffers, symbol_of)
+    return replace(subject, text=module.render(), imported=tuple(sorted(imported)))
+
+
+def _load(subject: Compilation) -> Compilation:
+    code = engine.default_engine().compile(
+        subject.text, exported=(driver.ENTRY,), imported=subject.imported
+    )
+    pointer = ctypes.c_void_p
+    entry = code.function(driver.ENTRY, ctypes.c_int32, pointer, pointer, pointer)
+    plan = subject.buffers
+    executable = Executable(
+        entry,
+        [_array_type(t) for t in subject.jaxpr.out_avals],
+        plan.constants,
+        driver.arena_bytes(plan),
+        plan.callbacks,
+        plan.donated_outputs,
+        subject.text,
+    )
+    return replace(subject, executable=executable)
+
+
+def _array_type(aval: Any) -> ShapedArray:
+    return aval if isinstance(aval, ShapedArray) else ShapedArray((), np.dtype(bool))
+
+
+def _show_functions(subject: Compilation) -> str:
+    return "\n".join(print_function(f) for f in subject.functions.values())
+
+
+def _nothing(subject: Compilation) -> None:
+    """No check: what the stage calls verifies its input itself."""
+
+
+STAGES = (
+    Stage("optimized", _optimize, lambda s: check_jaxpr(s.jaxpr), lambda s: str(s.jaxpr)),
+    Stage("kernels", _group, lambda s: check_plan(s.plan), lambda s: print_steps(s.plan)),
+    Stage("loops", _lower, _nothing, _show_functions),
+    Stage(
+        "buffers", _assign,
+        lambda s: check_buffers(s.buffers, s.plan), lambda s: print_plan(s.buffers),
+    ),
+    Stage("llvm", _emit, _nothing, lambda s: s.text),
+    Stage(
+        "asm", _load, _nothing,
+        lambda s: engine.assembly(s.text, engine.default_engine().target),
+    ),
+)  # fmt: skip
+
+
+def run_stage(stage: Stage, subject: Compilation) -> Compilation:
+    """The subject after a stage: checked, shown and timed as the settings ask."""
+    start = time.perf_counter()
+    result = stage.run(subject)
+    spent = time.perf_counter() - start
+    if config.check.value:
+        stage.check(result)
+    if stage.name in config.show.value.split(","):
+        print(f"---- {stage.name}\n{stage.show(result)}", file=sys.stderr)
+    if config.time.value:
+        print(f"{stage.name:>10} {1e3 * spent:9.2f} ms", file=sys.stderr)
+    return result
+
+
+# ---------------------------------------------------------------------------------------- cache
+
+CACHE_SIZE = 4096
+_cache: OrderedDict[Any, Executable] = OrderedDict()
+_lock = threading.RLock()
+
+
+def compile_jaxpr(
+    closed: ClosedJaxpr, donated: Sequence[bool] | None = None
+) -> Program | ReferenceProgram:
+    """The program of a closed jaxpr; programs of equal structure share their machine code.
+
+    donated: for each input, whether the program may overwrite it.
+    Raises LoweringError where an equation cannot be compiled.
+    """
+    if config.backend.value == "reference":
+        return ReferenceProgram(closed)
+    constants = Constants()
+    structure = closed_key(closed, constants)
+    flags = tuple(map(bool, donated)) if donated is not None else (False,) * len(closed.in_avals)
+    key = (structure, flags, config.fast_math.value)
+    with _lock:
+        executable = _cache.get(key)
+        if executable is not None:
+            _cache.move_to_end(key)
+    if executable is None:
+        executable = _compile(Compilation(closed, constants, flags))
+        with _lock:
+            _cache[key] = executable
+            while len(_cache) > CACHE_SIZE:
+                _cache.popitem(last=False)
+    arrays = [np.ascontiguousarray(c).reshape(np.shape(c)) for c in constants.values]
+    return Program(executable, arrays, closed.in_avals)
+
+
+def _compile(subject: Compilation) -> Executable:
+    if "jaxpr" in config.show.value.split(","):
+        print(f"---- jaxpr\n{subject.closed}", file=sys.stderr)
+    for stage in STAGES:
+        subject = run_stage(stage, subject)
+    return subject.executable  # type: ignore[return-value]
+
+
+def clear_cache() -> None:
+    """Forgets all executables; those that programs hold stay valid."""
+    with _lock:
+        _cache.clear()
+
+
+def cache_size() -> int:
+    return len(_cache)

@@ -1,0 +1,172 @@
+"""Programs: machine code with the memory protocol around it.
+
+    Program(executable, constants).run(arrays) -> arrays
+
+An Executable depends on the structure of a jaxpr only; the arrays it was closed over are passed at
+each call, so two programs that differ in those share one. A call holds its Executable, and that
+its code, so evicting one from a cache frees nothing that still runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from frit.ir.jaxpr import evaluate_closed
+from frit.ir.types import ShapedArray
+from frit.runtime import memory
+
+CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p)
+)
+_FAILED = 1
+_KEPT_ARENA = 1 << 20  # arenas up to this size are kept from call to call
+
+
+class _Context(ctypes.Structure):
+    _fields_ = (("arena", ctypes.c_void_p), ("callback", ctypes.c_void_p))
+
+
+class Executable:
+    """Loaded code of one program structure, and what a call of it needs."""
+
+    def __init__(
+        self,
+        entry: Any,
+        outputs: Sequence[Any],
+        constants: Sequence[np.ndarray],
+        arena_bytes: int,
+        callbacks: Sequence[Any],
+        donated_outputs: dict[int, int],
+        text: str,
+    ) -> None:
+        """entry: the ctypes function. outputs: their types. constants: values of literals."""
+        self.entry = entry
+        self.outputs = [(tuple(t.shape), t.storage_dtype) for t in outputs]
+        self.literals = list(constants)
+        self.arena_bytes = arena_bytes
+        self.callbacks = list(callbacks)
+        self.donated_outputs = donated_outputs
+        self.text = text
+        self._arenas: list[np.ndarray] = []
+        self._failures = threading.local()
+        self._called_back = CALLBACK(self._call_back)
+        self._address = ctypes.cast(self._called_back, ctypes.c_void_p).value
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for C-contiguous inputs of the right types, constants first.
+
+        Raises what a callback of the program raised.
+        """
+        operands = [*arrays, *self.literals]
+        results = [
+            arrays[self.donated_outputs[j]].reshape(shape)
+            if j in self.donated_outputs
+            else memory.empty(shape, dtype)
+            for j, (shape, dtype) in enumerate(self.outputs)
+        ]
+        arena = self._take_arena()
+        context = _Context(arena.__array_interface__["data"][0], self._address)
+        inputs = _addresses(operands)
+        outputs = _addresses(results)
+        status = self.entry(ctypes.byref(context), inputs, outputs)
+        if arena.nbytes <= _KEPT_ARENA:
+            self._arenas.append(arena)
+        if status:
+            raise self._take_failure(status)
+        return results
+
+    def _take_arena(self) -> np.ndarray:
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            return memory.empty((max(self.arena_bytes, 64),), np.dtype(np.uint8))
+
+    def _call_back(self, context: int, number: int, places: Any) -> int:
+        """Runs the Python side of an equation; its exception is kept, as ctypes would lose it."""
+        try:
+            eqn = self.callbacks[number]
+            count = len(eqn.invars)
+            operands = [_view(places[k], a.aval) for k, a in enumerate(eqn.invars)]
+            targets = [_view(places[count + k], v.aval) for k, v in enumerate(eqn.outvars)]
+            results = eqn.primitive.evaluate(*[x.copy() for x in operands], **eqn.params)
+            if not eqn.primitive.multiple_results:
+                results = [results]
+            for target, result in zip(targets, results, strict=True):
+                if target.size:
+                    target[...] = np.asarray(result).view(target.dtype) if (
+                        target.dtype.kind == "V"
+                    ) else result
+        except BaseException as error:
+            self._failures.error = error
+            return _FAILED
+        return 0
+
+    def _take_failure(self, status: int) -> BaseException:
+        error = getattr(self._failures, "error", None)
+        self._failures.error = None
+        return error or RuntimeError(f"a compiled program ended with status {status}")
+
+
+def _addresses(arrays: Sequence[np.ndarray]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*[a.__array_interface__["data"][0] for a in arrays])
+
+
+def _view(address: int | None, aval: Any) -> np.ndarray:
+    """The array of type `aval` at an address."""
+    if not isinstance(aval, ShapedArray) or not address:
+        return np.zeros(getattr(aval, "shape", ()), getattr(aval, "storage_dtype", bool))
+    dtype = aval.storage_dtype
+    nbytes = int(aval.size) * dtype.itemsize
+    if not nbytes:
+        return np.zeros(aval.shape, dtype)
+    buffer = (ctypes.c_ubyte * nbytes).from_address(address)
+    return np.frombuffer(buffer, np.uint8).view(dtype).reshape(aval.shape)
+
+
+class Program:
+    """An executable and the arrays that the program was closed over."""
+
+    __slots__ = ("constants", "executable", "inputs")
+
+    def __init__(
+        self, executable: Executable, constants: Sequence[np.ndarray], inputs: Sequence[Any]
+    ) -> None:
+        """inputs: the types of the operands of `run`."""
+        self.executable = executable
+        self.constants = list(constants)
+        self.inputs = [getattr(t, "storage_dtype", None) for t in inputs]
+
+    def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """The program's outputs as new arrays.
+
+        arrays: one for each input, of its shape and dtype; those that were said to be donated at
+        compile time are overwritten, and may come back as outputs.
+        """
+        operands = [
+            np.ascontiguousarray(a, dtype).reshape(np.shape(a))
+            for a, dtype in zip(arrays, self.inputs, strict=True)
+        ]
+        return self.executable.run([*self.constants, *operands])
+
+
+class ReferenceProgram:
+    """A program that NumPy evaluates, equation by equation: the oracle."""
+
+    __slots__ = ("closed",)
+
+    def __init__(self, closed: Any) -> None:
+        self.closed = closed
+
+    def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """The program's outputs by the `evaluate` rules of its primitives."""
+        results = evaluate_closed(self.closed, *map(np.asarray, arrays))
+        types = self.closed.out_avals
+        return [
+            np.asarray(r, t.storage_dtype) if isinstance(t, ShapedArray) else r
+            for r, t in zip(results, types, strict=True)
+        ]
