@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from frit.errors import NOWHERE, SourceInfo
 from frit.ir import printing
 from frit.ir.primitive import Params, Primitive, current_interpreter, no_effects
@@ -224,6 +226,33 @@ def run_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *operands: Any) -> list[Any]:
 def run_closed(closed: ClosedJaxpr, *operands: Any) -> list[Any]:
     """`run_jaxpr` with the constants that a closed jaxpr holds."""
     return run_jaxpr(closed.jaxpr, closed.consts, *operands)
+
+
+def evaluate_closed(closed: ClosedJaxpr, *arrays: Any) -> list[Any]:
+    """The outputs by the definitions of the primitives, on NumPy arrays: what a jaxpr means."""
+    environment: dict[Var, Any] = {
+        v: storage_of(c, v.aval) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    }
+    environment.update(zip(closed.jaxpr.invars, arrays, strict=True))
+
+    def read(atom: Atom) -> Any:
+        return storage_of(atom.val, atom.aval) if type(atom) is Literal else environment[atom]
+
+    for eqn in closed.jaxpr.eqns:
+        results = eqn.primitive.evaluate(*map(read, eqn.invars), **eqn.params)
+        if not eqn.primitive.multiple_results:
+            results = (results,)
+        for v, r in zip(eqn.outvars, results, strict=True):
+            environment[v] = np.asarray(r)
+    return [read(a) for a in closed.jaxpr.outvars]
+
+
+def storage_of(value: Any, aval: AbstractValue) -> np.ndarray:
+    """The NumPy array behind a value of type `aval`."""
+    data = getattr(value, "_data", None)
+    if data is not None:
+        return data
+    return np.asarray(value, aval.storage_dtype)
 
 
 def jaxpr_as_function(closed: ClosedJaxpr) -> Callable[..., list[Any]]:

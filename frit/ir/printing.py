@@ -1,4 +1,276 @@
-"""Text of jaxprs."""
+"""Stable text of jaxprs, as JAX 0.10 prints them.
+
+    { lambda constvars ; invars. let
+        binder:type = primitive[
+          name=value
+        ] operands
+      in (outs,) }
+
+Names run on through the whole text; a jaxpr that stands at several places is told once, in front
+(`let f = { … } in`); a jit's body shares the names of the outer variables it stands for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import string
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
-def jaxpr_text(jaxpr: Any, **_: Any) -> str: return "?"
-def equation_text(eqn: Any) -> str: return "?"
+
+import numpy as np
+
+WIDTH = 80
+
+
+class _Names:
+    """Names of variables (a, b … z, ba, bb …) and of hoisted jaxprs, given in order of appearance."""
+
+    def __init__(self) -> None:
+        self.of_variable: dict[Any, str] = {}
+        self.of_jaxpr: dict[int, str] = {}
+        self.fresh = map(_letters, itertools.count())
+
+    def variable(self, var: Any) -> str:
+        if var not in self.of_variable:
+            self.of_variable[var] = next(self.fresh)
+        return self.of_variable[var]
+
+    def jaxpr(self, jaxpr: Any, wish: str) -> str:
+        taken = set(self.of_jaxpr.values())
+        name, n = wish, 0
+        while name in taken:
+            n += 1
+            name = f"{wish}{n}"
+        self.of_jaxpr[id(jaxpr)] = name
+        return name
+
+
+def _letters(n: int) -> str:
+    text = ""
+    while True:
+        n, k = divmod(n, 26)
+        text = string.ascii_lowercase[k] + text
+        if not n:
+            return text
+
+
+def _plain(jaxpr_or_closed: Any) -> Any:
+    return getattr(jaxpr_or_closed, "jaxpr", jaxpr_or_closed)
+
+
+def _is_jaxpr(value: Any) -> bool:
+    return type(value).__name__ in ("Jaxpr", "ClosedJaxpr")
+
+
+def _inner(eqn: Any) -> Iterator[tuple[str, Any]]:
+    for key, value in eqn.params.items():
+        for entry in value if isinstance(value, (tuple, list)) else (value,):
+            if _is_jaxpr(entry):
+                yield key, _plain(entry)
+
+
+def _shared_jaxprs(jaxpr: Any) -> list[tuple[Any, str]]:
+    """Jaxprs that stand at more than one place, inner ones first, with the name each wishes for."""
+    uses: Counter[int] = Counter()
+    wishes: dict[int, tuple[Any, str]] = {}
+    order: list[int] = []
+
+    def visit(j: Any) -> None:
+        for eqn in j.eqns:
+            for key, inner in _inner(eqn):
+                uses[id(inner)] += 1
+                if uses[id(inner)] == 1:
+                    wishes[id(inner)] = (inner, str(eqn.params.get("name", key)))
+                    visit(inner)
+                    order.append(id(inner))
+
+    visit(jaxpr)
+    return [wishes[i] for i in order if uses[i] > 1]
+
+
+def jaxpr_text(
+    jaxpr: Any,
+    *,
+    source_info: bool = False,
+    name_stack: bool = False,
+    print_shapes: bool = True,
+    **_: Any,
+) -> str:
+    """The text of a jaxpr."""
+    writer = _Writer(source_info, name_stack, print_shapes)
+    lines: list[str] = []
+    for shared, wish in _shared_jaxprs(jaxpr):
+        body = writer.jaxpr(shared, f"let {wish} = ", " in")
+        name = writer.names.jaxpr(shared, wish)
+        body[0] = f"let {name} = " + body[0].removeprefix(f"let {wish} = ")
+        lines += body
+    return _annotated(lines + writer.jaxpr(jaxpr), writer.notes)
+
+
+def equation_text(eqn: Any) -> str:
+    writer = _Writer(False, False, True)
+    return "\n".join(writer.equation(eqn, set(eqn.outvars)))
+
+
+def _annotated(lines: list[str], notes: dict[int, str]) -> str:
+    if not notes:
+        return "\n".join(lines)
+    width = max(map(len, lines))
+    texts = list(notes.values())
+    lines = lines + [""] * (len(texts) - len(lines))
+    return "\n".join(
+        f"{line.ljust(width)} # {texts[i]}" if i < len(texts) else line
+        for i, line in enumerate(lines)
+    )
+
+
+class _Writer:
+    def __init__(self, source_info: bool, name_stack: bool, print_shapes: bool) -> None:
+        self.names = _Names()
+        self.source_info, self.name_stack, self.print_shapes = source_info, name_stack, print_shapes
+        self.notes: dict[int, str] = {}
+
+    def binder(self, var: Any, read: set[Any] | None) -> str:
+        name = "_" if read is not None and var not in read else self.names.variable(var)
+        return f"{name}:{_type_text(var.aval)}" if self.print_shapes else name
+
+    def operand(self, atom: Any) -> str:
+        if hasattr(atom, "val"):
+            return f"{_literal_text(atom)}:{_type_text(atom.aval)}"
+        return self.names.variable(atom)
+
+    def jaxpr(self, jaxpr: Any, before: str = "", after: str = "") -> list[str]:
+        constvars = " ".join(self.binder(v, None) for v in jaxpr.constvars)
+        invars = " ".join(self.binder(v, None) for v in jaxpr.invars)
+        head = f"{before}{{ lambda {constvars}; {invars}. let"
+        read = {a for e in jaxpr.eqns for a in e.invars if not hasattr(a, "val")}
+        read.update(a for a in jaxpr.outvars if not hasattr(a, "val"))
+        equations = [self.equation(e, read) for e in jaxpr.eqns]
+        for eqn in jaxpr.eqns:
+            self._note(eqn)
+        names = ", ".join(map(self.operand, jaxpr.outvars))
+        tail = f"in ({names},)" if len(jaxpr.outvars) == 1 else f"in ({names})"
+        tail += " }" + after
+        if all(len(lines) == 1 for lines in equations):
+            line = f"{head} {'; '.join(lines[0] for lines in equations)} {tail}"
+            if len(line) - len(before) - len(after) <= WIDTH:
+                return [line]
+        body = ["    " + line for lines in equations for line in lines]
+        return [head, *body, f"  {tail}"]
+
+    def _note(self, eqn: Any) -> None:
+        if self.name_stack:
+            self.notes[len(self.notes)] = f"[{'/'.join(eqn.source_info.name_stack)}]"
+        elif self.source_info:
+            self.notes[len(self.notes)] = str(eqn.source_info)
+
+    def equation(self, eqn: Any, read: set[Any]) -> list[str]:
+        special = getattr(eqn.primitive, "text", None)
+        if special is not None:
+            return [special(self, eqn, read)]
+        inner_names = _is_call(eqn)
+        if inner_names:
+            self._share_operands(eqn)
+        binders = " ".join(self.binder(v, read) for v in eqn.outvars)
+        shown = eqn.params if eqn.primitive.shown is None else eqn.primitive.shown(eqn)
+        if inner_names:
+            self._share_results(eqn)
+        params = self._params(shown)
+        operands = [self.operand(a) for a in eqn.invars]
+        head = f"{binders} = {eqn.primitive.name}" if binders else eqn.primitive.name
+        end = " " + " ".join(operands) if operands else " "
+        if not params:
+            return self._wrapped(f"{head}", operands)
+        line = f"{head}[{' '.join(p[0] for p in params)}]"
+        if all(len(p) == 1 for p in params) and len(line) + len(end) <= WIDTH:
+            return [line + end]
+        rows = [f"{head}["]
+        for p in params:
+            rows += ["  " + line for line in p]
+        return rows + self._wrapped("]", operands)
+
+    def _wrapped(self, start: str, operands: list[str]) -> list[str]:
+        lines = [start]
+        for text in operands:
+            if len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1] != start:
+                lines.append("  " + text)
+            else:
+                lines[-1] += " " + text
+        if not operands:
+            lines[-1] += " "
+        return lines
+
+    def _share_operands(self, eqn: Any) -> None:
+        inner = _plain(eqn.params["jaxpr"])
+        if id(inner) in self.names.of_jaxpr:
+            return
+        for v, a in zip(inner.invars, eqn.invars, strict=False):
+            if not hasattr(a, "val"):
+                self.names.of_variable[v] = self.names.variable(a)
+
+    def _share_results(self, eqn: Any) -> None:
+        inner = _plain(eqn.params["jaxpr"])
+        if id(inner) in self.names.of_jaxpr:
+            return
+        for v, a in zip(eqn.outvars, inner.outvars, strict=False):
+            if not hasattr(a, "val") and v in self.names.of_variable:
+                self.names.of_variable[a] = self.names.of_variable[v]
+
+    def _params(self, params: dict[str, Any]) -> list[list[str]]:
+        keys = sorted(params, key=lambda k: (k != "name", k))
+        return [self.parameter(k, params[k]) for k in keys]
+
+    def parameter(self, key: str, value: Any) -> list[str]:
+        if _is_jaxpr(value):
+            return self._jaxpr_value(f"{key}=", value)
+        if isinstance(value, (tuple, list)) and value and all(map(_is_jaxpr, value)):
+            rows = [f"{key}=("]
+            for entry in value:
+                rows += ["  " + line for line in self._jaxpr_value("", entry)]
+            return [*rows, ")"]
+        return f"{key}={_value_text(value)}".split("\n")
+
+    def _jaxpr_value(self, before: str, value: Any) -> list[str]:
+        inner = _plain(value)
+        if id(inner) in self.names.of_jaxpr:
+            return [before + self.names.of_jaxpr[id(inner)]]
+        return self.jaxpr(inner, before)
+
+
+def _is_call(eqn: Any) -> bool:
+    return eqn.primitive.name == "jit"
+
+
+def _type_text(aval: Any) -> str:
+    return aval.str_short(short_dtypes=True)
+
+
+def _literal_text(atom: Any) -> str:
+    value = atom.val
+    if hasattr(value, "item"):
+        value = value.item()
+    return f"{value}"
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, np.dtype):
+        return str(value.name)
+    if isinstance(value, type):
+        return value.__name__
+    if isinstance(value, tuple):
+        inside = ", ".join(_entry_text(v) for v in value)
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_entry_text, value))}]"
+    if callable(value) and hasattr(value, "__name__"):
+        return value.__name__
+    return str(value)
+
+
+def _entry_text(value: Any) -> str:
+    if isinstance(value, (tuple, list, np.dtype)):
+        return _value_text(value)
+    if isinstance(value, np.generic):
+        return str(value)
+    return repr(value)

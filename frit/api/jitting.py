@@ -1,0 +1,279 @@
+"""jit: trace once for each signature, compile, and run the machine code from then on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from frit import config, errors, trees
+from frit.api import signatures
+from frit.api.aot import Lowered, Traced
+from frit.ir.jaxpr import ClosedJaxpr, DebugInfo, run_closed
+from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
+from frit.ir.types import ShapeDtypeStruct, typeof
+from frit.primitives.calls import jit as jit_primitive
+from frit.runtime import cache
+from frit.runtime.cache import StaticValue
+from frit.runtime.execute import execute
+from frit.transforms.trace import trace_closed
+
+CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
+
+
+class JitFunction:
+    """A function that is traced and compiled for each new signature of its arguments."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static: signatures.Marked,
+        donated: signatures.Marked,
+        signature: inspect.Signature | None,
+        inline: bool,
+        keep_unused: bool,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._signature = function, signature
+        self._static, self._donated = static, donated
+        self._inline, self._keep_unused = inline, keep_unused
+        self._positional = len(signatures.positional_names(signature))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if config.disable_jit.value:
+            return self._function(*args, **kwargs)
+        entry, captured, leaves, donated = self._prepare(args, kwargs)
+        interpreter = current_interpreter()
+        operands = [*captured, *leaves]
+        if interpreter is bottom_interpreter() and not any(isinstance(x, Tracer) for x in operands):
+            results = execute(entry.closed, operands, donated)
+        elif self._inline:
+            results = run_closed(entry.closed, *operands)
+        else:
+            results = jit_primitive(
+                *operands,
+                name=signatures.function_name(self._function),
+                jaxpr=entry.closed,
+                donated_invars=(False,) * len(captured) + donated,
+                inline=self._inline,
+                keep_unused=self._keep_unused,
+            )
+        return entry.out_tree.unflatten(results)
+
+    def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
+        args, kwargs = signatures.canonical_call(self._signature, args, kwargs)
+        call = _Call(self, args, kwargs)
+        types = signatures.types_of_leaves(call.leaves, call.info)
+        key = cache.make_key("jit", types, call.tree, call.static)
+        entry, captured = cache.trace_once(
+            self._function, key, lambda: self._trace(call, types)
+        )
+        return entry, captured, call.leaves, call.donated_flags()
+
+    def _trace(self, call: _Call, types: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
+        out: list[Any] = []
+        flat = signatures.flat_function(
+            self._function, call.tree, out, call.with_static, _check_output(self._function)
+        )
+        closed, captured = trace_closed(flat, types, call.info())
+        return closed, captured, out[0]
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The traced function, before compilation."""
+        args, kwargs = signatures.canonical_call(self._signature, args, kwargs)
+        call = _Call(self, args, kwargs)
+        types = signatures.types_of_leaves(call.leaves, call.info)
+        key = cache.make_key("jit", types, call.tree, call.static)
+        entry, captured = cache.trace_once(self._function, key, lambda: self._trace(call, types))
+        return Traced(
+            entry.closed,
+            call.tree,
+            entry.out_tree,
+            signatures.function_name(self._function),
+            captured,
+            call.donated_flags(),
+            self._static,
+            self._signature,
+        )
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function for these arguments (or ShapeDtypeStructs), ready to be compiled."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results, without computing them."""
+        traced = self.trace(*args, **kwargs)
+        return traced.out_info
+
+    def clear_cache(self) -> None:
+        """Forgets all traces of the function."""
+        cache.clear(self._function)
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and number of traces."""
+        traces = cache.traces_of(self._function)
+        return CacheInfo(
+            traces.hits, traces.misses, cache.ENTRIES_PER_FUNCTION, len(traces.entries)
+        )
+
+    def _cache_size(self) -> int:
+        return len(cache.traces_of(self._function).entries)
+
+    def __repr__(self) -> str:
+        return f"<jitted {signatures.function_name(self._function)}>"
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (
+            self._function, self._static, self._donated, self._inline, self._keep_unused
+        )  # fmt: skip
+
+
+def _rebuild(function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool) -> JitFunction:
+    return JitFunction(
+        function, static, donated, signatures.signature_of(function), inline, keep_unused
+    )
+
+
+class _Call:
+    """One call's arguments: static ones taken out, the others flat."""
+
+    def __init__(self, jitted: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.jitted, self.args, self.kwargs = jitted, args, kwargs
+        marked = jitted._static
+        count = len(args)
+        numbers = sorted({n % count if count else n for n in marked.numbers if -count <= n < count})
+        names = [n for n in marked.names if n in kwargs]
+        self.static_numbers, self.static_names = numbers, names
+        function = signatures.function_name(jitted._function)
+        self.static = tuple(
+            [(n, StaticValue(args[n], self._name(n), function)) for n in numbers]
+            + [(n, StaticValue(kwargs[n], repr(n), function)) for n in sorted(names)]
+        )
+        if numbers or names:
+            args = tuple(x for i, x in enumerate(args) if i not in numbers)
+            kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        self.dynamic_args, self.dynamic_kwargs = args, kwargs
+        self.leaves, self.tree = trees.flatten((args, kwargs))
+
+    def _name(self, number: int) -> str:
+        names = signatures.positional_names(self.jitted._signature)
+        return repr(names[number]) if number < len(names) else f"number {number}"
+
+    def with_static(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The full arguments, from the dynamic ones."""
+        if not self.static:
+            return args, kwargs
+        given = iter(args)
+        full = [
+            self.args[i] if i in self.static_numbers else next(given)
+            for i in range(len(self.args))
+        ]
+        return full, {**kwargs, **{k: self.kwargs[k] for k in self.static_names}}
+
+    def donated_flags(self) -> tuple[bool, ...]:
+        marked = self.jitted._donated
+        if not marked.numbers and not marked.names:
+            return (False,) * len(self.leaves)
+        flags: list[bool] = []
+        count = len(self.args)
+        numbers = {n % count if count else n for n in marked.numbers}
+        for i, x in enumerate(self.args):
+            if i not in self.static_numbers:
+                flags += [i in numbers] * trees.structure(x).num_leaves
+        for key in sorted(self.dynamic_kwargs):
+            flags += [key in marked.names] * trees.structure(self.dynamic_kwargs[key]).num_leaves
+        return tuple(flags)
+
+    def info(self) -> DebugInfo:
+        jitted = self.jitted
+        kept = [i for i in range(len(self.args)) if i not in self.static_numbers]
+        info = signatures.describe(
+            jitted._function, None, self.dynamic_args, self.dynamic_kwargs, "jit"
+        )
+        positional = signatures.positional_names(jitted._signature)
+        names = []
+        for path, fallback in zip(
+            trees.paths((self.dynamic_args, self.dynamic_kwargs)), info.argument_names, strict=True
+        ):
+            where, index, *rest = path
+            number = kept[index.idx] if where.idx == 0 else None
+            if number is not None and number < len(positional):
+                names.append(positional[number] + trees.keystr(tuple(rest)))
+            elif number is not None:
+                names.append(f"args[{number - len(positional)}]" + trees.keystr(tuple(rest)))
+            else:
+                names.append(fallback)
+        return DebugInfo(info.function, info.place, tuple(names), (), "jit")
+
+
+def _check_output(function: Any) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        try:
+            typeof(value)
+        except TypeError:
+            raise TypeError(
+                f"function {signatures.function_name(function)} at "
+                f"{errors.function_place(function).partition(' at ')[2]} traced for jit returned a "
+                f"value of type {type(value)}, which is not a valid JAX type. Return arrays, "
+                "scalars, or pytrees of them."
+            ) from None
+
+    return check
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: Any = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: Any = None,
+) -> Any:
+    """`fun`, traced once for each signature of its arguments and run as machine code.
+
+    Static arguments are part of the signature by value and must be hashable; donated ones give
+    their buffers up.  Positional, keyword and default spellings of a call share one trace.  The
+    values of globals and closures are those read when the function was traced.
+
+    >>> import frit as jax
+    >>> jax.jit(lambda x: x * 2)(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            inline=inline,
+        )
+    signatures.check_callable(fun, "jit")
+    signature = signatures.signature_of(fun)
+    static = signatures.resolve_marked(fun, signature, static_argnums, static_argnames, "static")
+    donated = signatures.resolve_marked(fun, signature, donate_argnums, donate_argnames, "donate")
+    both = set(static.numbers) & set(donated.numbers)
+    if both:
+        raise ValueError(
+            f"jit({signatures.function_name(fun)}): arguments {sorted(both)} cannot intersect: "
+            "static arguments have no buffer to donate; take them out of donate_argnums."
+        )
+    return JitFunction(fun, static, donated, signature, inline, keep_unused)
+
+
+def shape_struct(aval: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

@@ -1,0 +1,289 @@
+"""Batch: one more axis through a function; every value knows where its mapped axis is, if it has one.
+
+    vmap(lambda x, y: x * y, in_axes=(0, None))     x's axis is mapped, y is the same for all
+
+A result that does not depend on a mapped value is bare.  `batch_jaxpr` does the same to a jaxpr,
+with mapped axes in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from frit.ir.jaxpr import ClosedJaxpr, run_closed
+from frit.ir.primitive import (
+    Interpreter,
+    Level,
+    Params,
+    Primitive,
+    Tracer,
+    axis_bound,
+    current_interpreter,
+    interpreting,
+)
+from frit.ir.types import typeof
+from frit.transforms.linear import (
+    Zero,
+    insert_axis,
+    instantiate,
+    is_zero,
+    move_axis,
+    reduce_sum,
+)
+from frit.transforms.memo import memoize_by_jaxpr
+from frit.transforms.trace import trace_to_jaxpr
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The axis being mapped: its name for collectives (None: without), and its size."""
+
+    name: Any
+    size: Any
+    spmd_name: Any = None
+
+
+class BatchTracer(Tracer):
+    """All slices of a value; `axis` tells where they are stacked."""
+
+    __slots__ = ("axis", "value")
+
+    def __init__(self, level: Level, value: Any, axis: int) -> None:
+        super().__init__(level, typeof(value).without_axis(axis))
+        self.value, self.axis = value, axis
+
+    def origin_message(self) -> str:
+        return self.value.origin_message() if isinstance(self.value, Tracer) else (
+            "The value differs for each element of the axis that vmap maps over."
+        )
+
+    def __repr__(self) -> str:
+        return f"VmapTracer<{self.aval.str_short(short_dtypes=True)}>"
+
+
+def names_axis(params: Params, name: Any) -> bool:
+    """Whether a collective's parameters mention the axis `name`."""
+    if name is None:
+        return False
+    for key in ("axis_name", "axes", "axis_names"):
+        found = params.get(key)
+        if found is not None and (
+            name == found or (isinstance(found, (tuple, list)) and name in found)
+        ):
+            return True
+    return False
+
+
+class BatchInterpreter(Interpreter):
+    """Runs each primitive on all slices at once, by its batch rule, under the parent."""
+
+    def __init__(self, parent: Interpreter, axis: Axis) -> None:
+        self.parent, self.axis = parent, axis
+        self.level = Level("vmap")
+
+    def parts(self, value: Any) -> tuple[Any, int | None]:
+        return (value.value, value.axis) if self.owns(value) else (value, None)
+
+    def join(self, value: Any, axis: int | None) -> Any:
+        return value if axis is None else BatchTracer(self.level, value, axis)
+
+    def apply(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+        parts = [self.parts(x) for x in operands]
+        values, mapped = [v for v, _ in parts], [d for _, d in parts]
+        with interpreting(self.parent):
+            if all(d is None for d in mapped) and not (
+                primitive.uses_axis_names and names_axis(params, self.axis.name)
+            ):
+                return primitive.bind_with(self.parent, operands, params)
+            results, out = primitive.batch(self.axis, values, mapped, **params)
+        if primitive.multiple_results:
+            return [self.join(r, d) for r, d in zip(results, out, strict=True)]
+        return self.join(results, out)
+
+    def custom_jvp(
+        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+    ) -> list[Any]:
+        parts = [self.parts(x) for x in operands]
+        values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
+        if all(d is None for d in mapped):
+            with interpreting(self.parent):
+                return self.parent.custom_jvp(primitive, function, rule, operands, params)
+        out: list[Any] = []
+        batched = _stacked(function, self.axis, mapped, out)
+        batched_rule = _stacked_jvp_rule(rule, self.axis, mapped)
+        with interpreting(self.parent):
+            plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
+            results = self.parent.custom_jvp(primitive, batched, batched_rule, values, plain)
+        return [BatchTracer(self.level, r, 0) for r in results]
+
+    def custom_vjp(
+        self,
+        primitive: Primitive,
+        function: Any,
+        forward: Any,
+        backward: Any,
+        operands: Sequence[Any],
+        params: Params,
+    ) -> list[Any]:
+        parts = [self.parts(x) for x in operands]
+        values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
+        if all(d is None for d in mapped):
+            with interpreting(self.parent):
+                return self.parent.custom_vjp(
+                    primitive, function, forward, backward, operands, params
+                )
+        out: list[Any] = []
+        batched = _stacked(function, self.axis, mapped, out)
+        rules = _StackedVJPRules(forward, backward, self.axis, mapped[params.get("num_consts", 0) :])
+        with interpreting(self.parent):
+            plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
+            results = self.parent.custom_vjp(
+                primitive, batched, rules.forward, rules.backward, values, plain
+            )
+        return [BatchTracer(self.level, r, 0) for r in results]
+
+
+def _stacked(function: Any, axis: Axis, mapped: Sequence[Any], out: list[Any]) -> Any:
+    """`function` on stacked operands, all of its results stacked in front."""
+
+    def stacked(*values: Any) -> list[Any]:
+        results, dims = batch(function, axis, values, mapped)
+        out[:] = dims
+        return [to_axis(r, d, 0, axis.size) for r, d in zip(results, dims, strict=True)]
+
+    stacked.__name__ = getattr(function, "__name__", "function")
+    return stacked
+
+
+def _stacked_jvp_rule(rule: Any, axis: Axis, mapped: tuple[Any, ...]) -> Any:
+    def stacked(primals: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
+        zero = [is_zero(t) for t in tangents]
+        dims = list(mapped[len(mapped) - len(primals) :])
+        given = [t for t in tangents if not is_zero(t)]
+        given_dims = [d for d, z in zip(dims, zero, strict=True) if not z]
+        count = 0
+
+        def both(*values: Any) -> list[Any]:
+            nonlocal count
+            ps, ts = values[: len(primals)], iter(values[len(primals) :])
+            full = [
+                Zero(typeof(p).tangent_type()) if z else next(ts)
+                for p, z in zip(ps, zero, strict=True)
+            ]
+            results, moved = rule(list(ps), full)
+            count = len(results)
+            return [*results, *map(instantiate, moved)]
+
+        found, out = batch(both, axis, [*primals, *given], [*dims, *given_dims])
+        found = [to_axis(r, d, 0, axis.size) for r, d in zip(found, out, strict=True)]
+        return found[:count], found[count:]
+
+    stacked.__name__ = getattr(rule, "__name__", "jvp")
+    return stacked
+
+
+class _StackedVJPRules:
+    """The forward and backward rules of a custom_vjp function, on stacked values."""
+
+    def __init__(self, forward: Any, backward: Any, axis: Axis, mapped: tuple[Any, ...]) -> None:
+        self._forward, self._backward, self.axis, self.mapped = forward, backward, axis, mapped
+
+    def forward(self, primals: list[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        counts: list[int] = []
+
+        def run(*values: Any) -> list[Any]:
+            results, residuals = self._forward(list(values), nonzero)
+            counts[:] = [len(results)]
+            return [*results, *residuals]
+
+        found, dims = batch(run, self.axis, primals, self.mapped)
+        found = [to_axis(r, d, 0, self.axis.size) for r, d in zip(found, dims, strict=True)]
+        return found[: counts[0]], found[counts[0] :]
+
+    def backward(self, residuals: list[Any], cts: list[Any]) -> list[Any]:
+        nonzero = [not is_zero(ct) for ct in cts]
+        types: list[Any] = []
+
+        def run(*values: Any) -> list[Any]:
+            rest = iter(values[len(residuals) :])
+            full = [
+                next(rest) if nz else Zero(ct.aval.without_axis(0))
+                for ct, nz in zip(cts, nonzero, strict=True)
+            ]
+            found = self._backward(list(values[: len(residuals)]), full)
+            types[:] = [ct if is_zero(ct) else None for ct in found]
+            return [ct for ct in found if not is_zero(ct)]
+
+        given = [ct for ct, nz in zip(cts, nonzero, strict=True) if nz]
+        found, dims = batch(run, self.axis, [*residuals, *given], [0] * (len(residuals) + len(given)))
+        pairs = iter(zip(found, dims, strict=True))
+        result: list[Any] = []
+        for zero, target in zip(types, self.mapped, strict=True):
+            if zero is not None:
+                result.append(Zero(zero.aval if target is None else zero.aval.with_axis(target, self.axis.size)))
+                continue
+            ct, d = next(pairs)
+            ct = to_axis(ct, d, 0, self.axis.size)
+            if target is None:
+                result.append(reduce_sum(ct, axes=(0,), out_sharding=None))
+            else:
+                result.append(move_axis(ct, 0, target))
+        return result
+
+
+def batch(
+    function: Callable[..., Sequence[Any]],
+    axis: Axis,
+    operands: Sequence[Any],
+    mapped: Sequence[int | None],
+) -> tuple[list[Any], list[int | None]]:
+    """Results of `function` on all slices, and where each has its mapped axis (None: it has none)."""
+    interpreter = BatchInterpreter(current_interpreter(), axis)
+    values = [interpreter.join(x, d) for x, d in zip(operands, mapped, strict=True)]
+    named = nullcontext() if axis.name is None else axis_bound(axis.name, axis.size)
+    try:
+        with interpreting(interpreter), named:
+            outputs = function(*values)
+        parts = [interpreter.parts(x) for x in outputs]
+    finally:
+        interpreter.level.finished = True
+    return [v for v, _ in parts], [d for _, d in parts]
+
+
+def to_axis(value: Any, mapped: int | None, target: int, size: Any) -> Any:
+    """`value` with its mapped axis at `target`; repeated there if it has none."""
+    return insert_axis(value, target, size) if mapped is None else move_axis(value, mapped, target)
+
+
+@memoize_by_jaxpr
+def batch_jaxpr(
+    closed: ClosedJaxpr,
+    axis: Axis,
+    mapped_in: tuple[bool, ...],
+    instantiated: tuple[bool, ...] | bool = False,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The jaxpr on stacked inputs, and which outputs are stacked (`instantiated` ones surely are).
+
+    Mapped axes are in front.
+    """
+    wanted = (instantiated,) * len(closed.out_avals) if isinstance(instantiated, bool) else instantiated
+    types = [
+        t.with_axis(0, axis.size) if m else t
+        for t, m in zip(closed.in_avals, mapped_in, strict=True)
+    ]
+    mapped_out: list[bool] = []
+
+    def stacked(*values: Any) -> list[Any]:
+        dims = [0 if m else None for m in mapped_in]
+        results, out = batch(lambda *xs: run_closed(closed, *xs), axis, values, dims)
+        mapped_out.extend(d is not None or w for d, w in zip(out, wanted, strict=True))
+        return [
+            to_axis(r, d, 0, axis.size) if m else r
+            for r, d, m in zip(results, out, mapped_out, strict=True)
+        ]
+
+    jaxpr, consts = trace_to_jaxpr(stacked, types, closed.jaxpr.debug_info)
+    return ClosedJaxpr(jaxpr, consts), tuple(mapped_out)
