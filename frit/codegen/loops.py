@@ -87,13 +87,14 @@ class Const(Value):
 
 
 class Index(Value):
-    """The counter of one loop, from 0 up to its extent."""
+    """The counter of one loop, from 0 up to its extent (an int where that is known)."""
 
-    __slots__ = ("name",)
+    __slots__ = ("extent", "name")
 
-    def __init__(self, name):
+    def __init__(self, name, extent=None):
         Value.__init__(self, INDEX_DTYPE)
         self.name = name
+        self.extent = extent
 
 
 class Extent(Index):
@@ -423,6 +424,21 @@ class LoopScope:
         self.yielded = values
 
 
+class OpenBody:
+    """A body being built: of a `kind` of loop over `index`, or of a "branch" or "while".
+
+    memo: what was computed in it, for its user to find again.
+    """
+
+    __slots__ = ("body", "index", "kind", "memo")
+
+    def __init__(self, body, kind, index=None):
+        self.body = body
+        self.kind = kind
+        self.index = index
+        self.memo = {}
+
+
 class Builder:
     """Builds one `Function` from the top down; values are appended where they are asked for."""
 
@@ -430,8 +446,12 @@ class Builder:
         self.name = name
         self.buffers = []
         self.extents = []
-        self.body = Body()
+        self.open = [OpenBody(Body(), "function")]  # from outside in; items go to the last
         self._names = 0
+
+    @property
+    def body(self):
+        return self.open[-1].body
 
     def buffer(self, name, dtype, shape, space="argument"):
         buffer = Buffer(name, dtype, shape, space)
@@ -531,17 +551,23 @@ class Builder:
         return self.add_item(Call(symbol, tuple(arguments), dict(effect)))
 
     @contextmanager
-    def within(self, body):
+    def within(self, body, kind, index=None):
         """Items go to `body` until the end of the `with`."""
-        outer, self.body = self.body, body
-        try:
-            yield body
-        finally:
-            self.body = outer
+        self.open.append(OpenBody(body, kind, index))
+        yield body
+        self.open.pop()
 
-    def fresh_index(self):
+    @contextmanager
+    def outside(self, depth):
+        """Items go to the open body number `depth` until the end of the `with`."""
+        inner = self.open[depth + 1 :]
+        del self.open[depth + 1 :]
+        yield
+        self.open.extend(inner)
+
+    def fresh_index(self, extent):
         self._names += 1
-        return Index(f"i{self._names}")
+        return Index(f"i{self._names}", extent if isinstance(extent, int) else None)
 
     @contextmanager
     def loop(self, extent, initial=(), *, kind="sequential", width=0):
@@ -549,9 +575,9 @@ class Builder:
         extent = extent if isinstance(extent, int) else as_at(extent)
         lane = 1 if kind == "vector" else 0
         carries = tuple(Carry(v.dtype, lane or v.lanes) for v in initial)
-        scope = LoopScope(self.fresh_index(), carries)
+        scope = LoopScope(self.fresh_index(extent), carries)
         body = Body()
-        with self.within(body):
+        with self.within(body, kind, scope.index):
             yield scope
         body.yields = _yielded(scope, carries)
         scope.results = tuple(Result(v.dtype, v.lanes) for v in initial)
@@ -565,9 +591,9 @@ class Builder:
         carries = tuple(Carry(v.dtype, v.lanes) for v in initial)
         scope = LoopScope(None, carries)
         test, body = Body(), Body()
-        with self.within(test):
+        with self.within(test, "while"):
             test.yields = (condition(*carries),)
-        with self.within(body):
+        with self.within(body, "while"):
             yield scope
         body.yields = _yielded(scope, carries)
         scope.results = tuple(Result(v.dtype, v.lanes) for v in initial)
@@ -577,7 +603,7 @@ class Builder:
         """An `If`; `then` and `otherwise` build the sides and return what each yields."""
         sides = (Body(), Body())
         for side, build in zip(sides, (then, otherwise), strict=True):
-            with self.within(side):
+            with self.within(side, "branch"):
                 side.yields = tuple(build() or ())
         results = tuple(Result(v.dtype, v.lanes) for v in sides[0].yields)
         self.add_item(If(condition, *sides, results))

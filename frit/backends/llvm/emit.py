@@ -304,6 +304,9 @@ class _Emitter:
         return self.b.shuffle(vector, poison(vector.type), range(first, first + half))
 
     def shuffle(self, item):
+        piece = self.neighbours(item)
+        if piece is not None:
+            return piece
         whole = self.joined(item.x), self.joined(item.y)
         if whole[0].type.lanes == 1:
             pair = self.b.concatenate(*whole)
@@ -314,6 +317,23 @@ class _Emitter:
             return self.b.extract_element(picked, 0)
         width = min(picked.type.lanes, self.target.lanes(max(picked.type.bits, 32)))
         return regroup(self.b, Parts([picked]), width)
+
+    def neighbours(self, item):
+        """The lanes of a shuffle that picks neighbours out of whole machine vectors, or of one."""
+        parts, order = self.get(item.x), item.order
+        first, count = order[0], len(order)
+        if not isinstance(parts, Parts) or order != tuple(range(first, first + count)):
+            return None
+        width = parts[0].type.lanes
+        position, within = divmod(first, width)
+        if within == 0 and count % width == 0 and position + count // width <= len(parts):
+            return Parts(parts[position : position + count // width])
+        if within + count > width or position >= len(parts):
+            return None
+        part = parts[position]
+        if count == 1:
+            return self.b.extract_element(part, within)
+        return Parts([self.b.shuffle(part, poison(part.type), range(within, within + count))])
 
     def joined(self, value):
         register = self.get(value)
@@ -452,6 +472,9 @@ class _Emitter:
         kind, pointer, _, step, varying = self.place(item)
         b, mask, width = self.b, self.enabled(item.mask), self.width
         dtype = item.buffer.dtype
+        if width > 1 and item.unique and varying is None and step == 1:
+            self.update_run(item, kind, mask)
+            return
         places = b.gep(pointer, self.index_value(item.at), kind.memory)
         if width > 1 and item.unique and (step or varying is not None):
             memory = kind.memory.with_lanes(width)
@@ -467,6 +490,21 @@ class _Emitter:
             old = self.operations.from_memory(kind, b.load(kind.memory, place))
             new = self.combine(item.op, dtype, old, b.extract_element(values, lane))
             b.store(self.operations.to_memory(kind, new), place)
+
+    def update_run(self, item, kind, mask):
+        """An update of neighbours in memory."""
+        b = self.b
+        memory = kind.memory.with_lanes(self.width)
+        uniform, _, _ = self.split_offset(item.at)
+        place = b.gep(self.pointers[id(item.buffer)], uniform, kind.memory)
+        old = b.load(memory, place) if mask is None else b.masked_load(memory, place, mask)
+        old = self.operations.from_memory(kind, old)
+        new = self.combine(item.op, item.buffer.dtype, old, self.lane(item.value))
+        new = self.operations.to_memory(kind, new)
+        if mask is None:
+            b.store(new, place)
+        else:
+            b.masked_store(new, place, mask)
 
     # -------------------------------------------------------------------------------- calls
 

@@ -1,0 +1,143 @@
+"""dot_general as a tile of our own: for products too small, too oddly shaped or typed for BLAS.
+
+    result[batch, i, j] = sum over k of lhs[batch, i, k] * rhs[batch, k, j]
+
+Terms are added in row-major order of the contracted axes, each product rounded, then each sum: the
+same whatever the tile. Half-width floats accumulate in float32, small integers wrap.
+"""
+
+from __future__ import annotations
+
+import math
+
+from frit.codegen.loops import as_at
+from frit.codegen.nests import row_major, rule, storage
+
+ROWS = 4  # rows of the result that share each load of the right side
+
+
+@rule("dot_general")
+def _dot_general(lowering, equation):
+    (var,) = equation.outvars
+    lhs, rhs = (lowering.node(atom) for atom in equation.invars)
+    (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = equation.params["dimension_numbers"]
+    lhs_free = _free(lhs.rank, lhs_summed, lhs_batch)
+    rhs_free = _free(rhs.rank, rhs_summed, rhs_batch)
+    product = Product(lowering, var, lhs, rhs, lhs_summed)
+
+    def lhs_index(batch, rows, summed):
+        return _placed(lhs.rank, (lhs_batch, batch), (lhs_free, rows), (lhs_summed, summed))
+
+    def rhs_index(batch, columns, summed):
+        return _placed(rhs.rank, (rhs_batch, batch), (rhs_free, columns), (rhs_summed, summed))
+
+    batch_shape = [lhs.shape[a] for a in lhs_batch]
+    rows = [lhs.shape[a] for a in lhs_free]
+    columns = [rhs.shape[a] for a in rhs_free]
+    product.write(batch_shape, rows, columns, lhs_index, rhs_index)
+    lowering.now_stored(var)
+
+
+def _free(rank, summed, batch):
+    return [axis for axis in range(rank) if axis not in summed and axis not in batch]
+
+
+def _placed(rank, *groups):
+    index = [None] * rank
+    for axes, values in groups:
+        for axis, value in zip(axes, values, strict=True):
+            index[axis] = value
+    return tuple(index)
+
+
+class Product:
+    """The nest of one contraction: operands, accumulator dtype, and how a term is added."""
+
+    def __init__(self, lowering, var, lhs, rhs, lhs_summed):
+        self.lowering = lowering
+        self.b = lowering.b
+        self.buffer = lowering.target(var)
+        self.shape, self.dtype, self.parts = storage(var.aval)
+        self.lhs, self.rhs = lhs, rhs
+        self.summed = [lhs.shape[a] for a in lhs_summed]
+        half = self.dtype in ("float16", "bfloat16")
+        self.wide = "float32" if half else self.dtype
+
+    def zero(self):
+        number = False if self.wide == "bool" else 0
+        return [self.b.const(number, self.wide) for _ in range(self.parts)]
+
+    def converted(self, value):
+        if not isinstance(value, tuple):
+            value = (value,)
+        value = tuple(self.b.convert(part, self.wide) for part in value)
+        if self.parts == 2 and len(value) == 1:
+            value = (value[0], self.b.const(0.0, self.wide))
+        return value
+
+    def add_term(self, state, x, y):
+        b = self.b
+        if self.parts == 1:
+            return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
+        (p, q), (r, s) = x, y
+        real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
+        imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
+        return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]
+
+    def finish(self, state):
+        value = [self.b.convert(part, self.dtype) for part in state]
+        return value[0] if self.parts == 1 else tuple(value)
+
+    def write(self, batch_shape, rows, columns, lhs_index, rhs_index):
+        """Loops over batch, blocks of rows, columns by lanes, and terms."""
+        if not math.prod(self.shape):
+            return
+        lowering, b = self.lowering, self.b
+        count = math.prod(rows)
+        with lowering.nest(batch_shape, vector=False) as batch:
+            whole = count - count % ROWS
+            for first, extent, block in ((0, whole, ROWS), (whole, count - whole, 1)):
+                if not extent:
+                    continue
+                with b.loop(extent // block) as loop:
+                    positions = [loop.index * block + (first + k) for k in range(block)]
+                    if extent // block == 1:
+                        positions = [as_at(first + k) for k in range(block)]
+                    for position in positions:
+                        lowering.assume_below(position, count)
+                    places = [lowering.delinearize(p, rows) for p in positions]
+                    self.write_rows(batch, places, columns, lhs_index, rhs_index)
+
+    def write_rows(self, batch, places, columns, lhs_index, rhs_index):
+        lowering = self.lowering
+        with lowering.nest(columns, vector=not self.rhs.scalar_axes) as column:
+            state = [zero for _ in places for zero in self.zero()]
+            state = self.sum_terms(batch, places, column, lhs_index, rhs_index, state)
+            for number, place in enumerate(places):
+                part = state[number * self.parts : (number + 1) * self.parts]
+                at = lowering.offset(row_major(self.shape), (*batch, *place, *column))
+                lowering.put(self.buffer, at, self.finish(part))
+
+    def sum_terms(self, batch, places, column, lhs_index, rhs_index, state):
+        lowering, b = self.lowering, self.b
+        axes = [axis for axis, extent in enumerate(self.summed) if extent != 1]
+        index = [as_at(0)] * len(self.summed)
+        if 0 in self.summed:
+            return state
+
+        def descend(remaining, state):
+            if not remaining:
+                y = self.converted(lowering.element(self.rhs, rhs_index(batch, column, index)))
+                result = []
+                for number, place in enumerate(places):
+                    x = lowering.element(self.lhs, lhs_index(batch, place, index))
+                    part = state[number * self.parts : (number + 1) * self.parts]
+                    result += self.add_term(part, self.converted(x), y)
+                return result
+            axis = remaining[0]
+            with b.loop(self.summed[axis], state) as loop:
+                index[axis] = as_at(loop.index)
+                loop.yields(*descend(remaining[1:], loop.carries))
+            return loop.results
+
+        return descend(axes, state)

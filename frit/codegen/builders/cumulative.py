@@ -1,0 +1,98 @@
+"""Cumulative folds along an axis: result i folds the elements up to i, in index order.
+
+The carries of one loop along the axis; where the axis is not the last, lanes run along the last.
+"""
+
+import math
+
+from frit.codegen.builders.reductions import identity_of
+from frit.codegen.loops import as_at
+from frit.codegen.nests import row_major, rule
+
+OPERATIONS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+
+
+def scan_axis(lowering, var, node, axis, reverse, start, step, finish):
+    """Writes `finish(state)` for every element to `var`'s memory.
+
+    start: constants. step(state, element) -> state.
+    """
+    b = lowering.b
+    buffer = lowering.target(var)
+    length = node.shape[axis]
+    others = [extent for a, extent in enumerate(node.shape) if a != axis]
+    if not node.size:
+        lowering.now_stored(var)
+        return
+    lanes = axis != node.rank - 1 and not node.scalar_axes
+    with lowering.nest(others, vector=lanes and math.prod(others) > 1) as outer:
+        with b.loop(length, start) as loop:
+            along = length - 1 - loop.index if reverse else as_at(loop.index)
+            index = (*outer[:axis], along, *outer[axis:])
+            state = step(loop.carries, lowering.element(node, index))
+            at = lowering.offset(row_major(node.shape), index)
+            lowering.put(buffer, at, finish(state))
+            loop.yields(*state)
+    lowering.now_stored(var)
+
+
+@rule(*OPERATIONS)
+def _cumulative(lowering, equation):
+    (var,), node = equation.outvars, lowering.node(equation.invars[0])
+    op = OPERATIONS[equation.primitive.name]
+    b, dtype = lowering.b, node.dtype
+    axis, reverse = equation.params["axis"], equation.params.get("reverse", False)
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    start = [b.const(identity_of(op, wide), wide)]
+
+    def step(state, value):
+        return [b.apply(op, state[0], b.convert(value, wide))]
+
+    def finish(state):
+        return b.convert(state[0], dtype)
+
+    if node.parts > 1:
+        start, step, finish = _complex_scan(b, op, dtype)
+    scan_axis(lowering, var, node, axis, reverse, start, step, finish)
+
+
+def _complex_scan(b, op, dtype):
+    start = [b.const(float(op == "mul"), dtype), b.const(0.0, dtype)]
+
+    def step(state, value):
+        if op == "add":
+            return [b.apply("add", x, y) for x, y in zip(state, value, strict=True)]
+        (a, c), (d, e) = state, value
+        real = b.apply("sub", b.apply("mul", a, d), b.apply("mul", c, e))
+        return [real, b.apply("add", b.apply("mul", a, e), b.apply("mul", c, d))]
+
+    return start, step, tuple
+
+
+@rule("cumlogsumexp")
+def _cumlogsumexp(lowering, equation):
+    """Carries the maximum m so far and the sum of exp(x - m); a new maximum rescales the sum."""
+    (var,), node = equation.outvars, lowering.node(equation.invars[0])
+    b, dtype = lowering.b, node.dtype
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    start = [b.const(-math.inf, wide), b.const(0.0, wide)]
+
+    def step(state, value):
+        highest, total = state
+        value = b.convert(value, wide)
+        new = b.apply("max", highest, value)
+        finite = b.apply("is_finite", new)
+        shift = b.select(finite, new, b.const(0.0, wide))
+        kept = b.apply("mul", total, b.apply("exp", b.apply("sub", highest, shift)))
+        added = b.apply("exp", b.apply("sub", value, shift))
+        return [new, b.apply("add", kept, added)]
+
+    def finish(state):
+        highest, total = state
+        shift = b.select(b.apply("is_finite", highest), highest, b.const(0.0, wide))
+        return b.convert(b.apply("add", b.apply("log", total), shift), dtype)
+
+    scan_axis(
+        lowering, var, node, equation.params["axis"], equation.params.get("reverse", False),
+        start, step, finish,
+    )  # fmt: skip

@@ -1,0 +1,216 @@
+"""Pointwise equations: an element of the result is an operation on elements of the operands.
+
+Operands have the result's shape or none at all. Complex operands go to `complex_numbers`.
+"""
+
+from frit.codegen.builders.complex_numbers import COMPLEX
+from frit.codegen.nests import rule, storage
+
+PLAIN = """
+    abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos
+    cosh digamma div eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a
+    igammac integer_pow is_finite le le_to lgamma log log1p logistic lt lt_to max min mul ne neg
+    nextafter not or polygamma population_count reduce_precision regularized_incomplete_beta rem
+    round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt
+    square sub tan tanh xor zeta random_gamma_grad
+""".split()
+KEPT_PARAMETERS = frozenset(("y", "rounding_method", "exponent_bits", "mantissa_bits"))
+
+
+def operand_elements(lowering, nodes, index):
+    """The operands' elements at an index; operands without axes have one element for all."""
+    return [
+        lowering.element(node, index if len(node.shape) == len(index) else ()) for node in nodes
+    ]
+
+
+def pointwise(lowering, var, nodes, combine):
+    """Gives `var` the node `combine(*elements)` of nodes of its shape or none."""
+    shape = storage(var.aval)[0]
+    full = [node for node in nodes if node.rank == len(shape)]
+
+    def element(index):
+        return combine(*operand_elements(lowering, nodes, index))
+
+    return lowering.define(
+        var,
+        element,
+        flat=all(node.flat for node in full),
+        scalar_axes=frozenset().union(*(node.scalar_axes for node in full)),
+    )
+
+
+@rule(*PLAIN)
+def _plain(lowering, equation):
+    name = equation.primitive.name
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    params = {key: equation.params[key] for key in KEPT_PARAMETERS & equation.params.keys()}
+    if "rounding_method" in params:
+        params["rounding_method"] = int(getattr(params["rounding_method"], "value", 0) or 0)
+    if any(node.parts > 1 for node in nodes):
+        _two_parts(lowering, name, var, nodes, params)
+        return
+    dtype = storage(var.aval)[1]
+    b = lowering.b
+    pointwise(lowering, var, nodes, lambda *values: b.apply(name, *values, dtype=dtype, **params))
+
+
+def _two_parts(lowering, name, var, nodes, params):
+    build = COMPLEX.get(name)
+    if build is None:
+        raise NotImplementedError(f"no machine code for {name} of complex operands")
+    b = lowering.b
+    pointwise(lowering, var, nodes, lambda *values: build(b, *values, **params))
+
+
+@rule("pow")
+def _pow(lowering, equation):
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    b, (_, dtype, parts) = lowering.b, storage(var.aval)
+    if parts > 1:
+
+        def power(x, y):
+            if not isinstance(y, tuple):
+                y = (b.convert(y, dtype), b.const(0.0, dtype))
+            return COMPLEX["pow"](b, x, y)
+
+        pointwise(lowering, var, nodes, power)
+        return
+    pointwise(lowering, var, nodes, lambda x, y: b.apply("pow", x, b.convert(y, dtype)))
+
+
+@rule("convert_element_type")
+def _convert(lowering, equation):
+    (operand,), (var,) = equation.invars, equation.outvars
+    node = lowering.node(operand)
+    b, (_, dtype, parts) = lowering.b, storage(var.aval)
+
+    def convert(x):
+        if parts == 1:
+            if isinstance(x, tuple) and dtype == "bool":
+                nonzero = [b.apply("ne", part, 0.0) for part in x]
+                return b.apply("or", *nonzero)
+            return b.convert(x[0] if isinstance(x, tuple) else x, dtype)
+        if isinstance(x, tuple):
+            return tuple(b.convert(part, dtype) for part in x)
+        return b.convert(x, dtype), b.const(0.0, dtype)
+
+    pointwise(lowering, var, [node], convert)
+
+
+@rule("copy", "copy_p", "reduce_precision_identity", "sharding_constraint", "pvary")
+def _copy(lowering, equation):
+    (operand,), (var,) = equation.invars, equation.outvars
+    pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
+
+
+@rule("optimization_barrier")
+def _barrier(lowering, equation):
+    for operand, var in zip(equation.invars, equation.outvars, strict=True):
+        pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
+
+
+@rule("add_any")
+def _add_any(lowering, equation):
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    b = lowering.b
+
+    def add(x, y):
+        if isinstance(x, tuple):
+            return tuple(b.apply("add", p, q) for p, q in zip(x, y, strict=True))
+        return b.apply("add", x, y)
+
+    pointwise(lowering, var, nodes, add)
+
+
+@rule("real", "imag", "complex", "conj")
+def _parts(lowering, equation):
+    name = equation.primitive.name
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    b = lowering.b
+
+    def build(*values):
+        if name == "complex":
+            return values
+        if name == "real":
+            return values[0][0]
+        if name == "imag":
+            return values[0][1]
+        (x,) = values
+        if not isinstance(x, tuple):
+            return x, b.const(0.0, x.dtype)
+        return x[0], b.apply("neg", x[1])
+
+    pointwise(lowering, var, nodes, build)
+
+
+@rule("bitcast_convert_type")
+def _bitcast(lowering, equation):
+    """Bits as another dtype; a wider or narrower one takes or makes a last axis."""
+    (operand,), (var,) = equation.invars, equation.outvars
+    node = lowering.node(operand)
+    b, (shape, dtype, parts) = lowering.b, storage(var.aval)
+    if parts > 1 or node.parts > 1:
+        raise NotImplementedError("no machine code for bitcast_convert_type of complex numbers")
+    if node.shape == shape:
+        same = node.dtype == dtype
+        pointwise(
+            lowering,
+            var,
+            [node],
+            lambda x: x if same else b.apply("bitcast_convert_type", x, new_dtype=dtype),
+        )
+    elif len(shape) > node.rank:
+        _bitcast_narrower(lowering, var, node, dtype)
+    else:
+        _bitcast_wider(lowering, var, node, dtype)
+
+
+def _unsigned(b, x):
+    bits = {"bool": 8, "int8": 8, "uint8": 8}.get(x.dtype) or int(
+        "".join(c for c in x.dtype if c.isdigit())
+    )
+    whole = f"uint{bits}"
+    if x.dtype == "bool":
+        return b.convert(x, whole), bits
+    if x.dtype == whole:
+        return x, bits
+    return b.apply("bitcast_convert_type", x, new_dtype=whole), bits
+
+
+def _as_bits(b, x, dtype):
+    return x if x.dtype == dtype else b.apply("bitcast_convert_type", x, new_dtype=dtype)
+
+
+def _bitcast_narrower(lowering, var, node, dtype):
+    b = lowering.b
+
+    def element(index):
+        whole, bits = _unsigned(b, lowering.element(node, index[:-1]))
+        count = storage(var.aval)[0][-1]
+        narrow = bits // count
+        amount = b.apply("mul", b.convert(index[-1], whole.dtype), narrow)
+        part = b.apply("shift_right_logical", whole, amount)
+        return _as_bits(b, b.convert(part, f"uint{narrow}"), dtype)
+
+    lowering.define(var, element)
+
+
+def _bitcast_wider(lowering, var, node, dtype):
+    b = lowering.b
+    count = node.shape[-1]
+
+    def element(index):
+        total = None
+        for k in range(count):
+            part, bits = _unsigned(b, lowering.element(node, (*index, k)))
+            wide = b.convert(part, f"uint{bits * count}")
+            shifted = b.apply("shift_left", wide, bits * k) if k else wide
+            total = shifted if total is None else b.apply("or", total, shifted)
+        return _as_bits(b, total, dtype)
+
+    lowering.define(var, element)

@@ -1,0 +1,458 @@
+"""Views: an element of the result is an element of an operand elsewhere, or a known one.
+
+Nothing is copied; a view is a change of index. Where the index may leave the operand (pad,
+concatenate), the access is masked by a branch-free choice, never out of bounds.
+"""
+
+import math
+
+import numpy as np
+
+from frit.codegen.loops import as_at
+from frit.codegen.nests import row_major, rule, storage
+
+NAMES = """
+    slice reshape broadcast_in_dim transpose pad rev iota squeeze concatenate expand_dims split
+    copy_view broadcast real_view dynamic_update_slice tile
+""".split()
+
+
+def view(lowering, var, node, move, *, flat=False, axes=None):
+    """Gives `var` the elements of `node` at `move(index)`; `axes` maps node axes to var axes."""
+    if not node.scalar_axes:
+        scalar = frozenset()
+    elif axes is None:
+        scalar = frozenset(range(len(storage(var.aval)[0])))
+    else:
+        scalar = frozenset(axes[a] for a in node.scalar_axes if axes.get(a) is not None)
+    return lowering.define(
+        var, lambda index: lowering.element(node, move(index)), flat=flat, scalar_axes=scalar
+    )
+
+
+def one_operand(lowering, equation):
+    """(result variable, node of the first operand)."""
+    return equation.outvars[0], lowering.node(equation.invars[0])
+
+
+def same_axes(rank):
+    return {axis: axis for axis in range(rank)}
+
+
+@rule("slice")
+def _slice(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    starts = equation.params["start_indices"]
+    steps = equation.params.get("strides") or (1,) * len(starts)
+
+    def move(index):
+        return tuple(i * k + s for i, k, s in zip(index, steps, starts, strict=True))
+
+    view(lowering, var, node, move, axes=same_axes(node.rank))
+
+
+@rule("split")
+def _split(lowering, equation):
+    node = lowering.node(equation.invars[0])
+    axis, start = equation.params["axis"], 0
+    for var, size in zip(equation.outvars, equation.params["sizes"], strict=True):
+
+        def move(index, start=start):
+            return (*index[:axis], index[axis] + start, *index[axis + 1 :])
+
+        view(lowering, var, node, move, axes=same_axes(node.rank))
+        start += size
+
+
+@rule("reshape")
+def _reshape(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    if equation.params.get("dimensions") is not None:
+        raise NotImplementedError("reshape with `dimensions`: transpose first")
+    reshaped(lowering, var, node)
+
+
+def reshaped(lowering, var, node):
+    """Gives `var` the elements of `node` in row-major order."""
+    shape = storage(var.aval)[0]
+    groups = _matching_groups(node.shape, shape)
+
+    def move(index):
+        moved = [as_at(0)] * node.rank
+        for old_axes, new_axes in groups:
+            position = as_at(0)
+            for axis in new_axes:
+                position = position * shape[axis] + index[axis]
+            if len(new_axes) > 1:
+                lowering.assume_below(position, max(math.prod(shape[a] for a in new_axes), 1))
+            parts = lowering.delinearize(position, [node.shape[a] for a in old_axes])
+            for axis, part in zip(old_axes, parts, strict=True):
+                moved[axis] = part
+        return tuple(moved)
+
+    axes = {}
+    for old_axes, new_axes in groups:
+        for axis in old_axes:
+            if len(old_axes) == len(new_axes) == 1:
+                axes[axis] = new_axes[0]
+    keeps = all(axis in axes or node.shape[axis] == 1 for axis in node.scalar_axes)
+    return view(lowering, var, node, move, flat=node.flat, axes=axes if keeps else None)
+
+
+def _matching_groups(old, new):
+    """Runs of axes of two shapes of one size whose products agree, as ((old...), (new...))."""
+    if 0 in old:
+        return []
+    groups, i, j = [], 0, 0
+    while i < len(old) or j < len(new):
+        left, right, size, other = [], [], 1, 1
+        while True:
+            if i < len(old) and (size <= other or j == len(new)):
+                left.append(i)
+                size *= old[i]
+                i += 1
+            elif j < len(new):
+                right.append(j)
+                other *= new[j]
+                j += 1
+            if size == other and left and right:
+                break
+            if i == len(old) and j == len(new):
+                break
+        while i < len(old) and old[i] == 1 and not (j < len(new) and new[j] == 1):
+            left.append(i)
+            i += 1
+        while j < len(new) and new[j] == 1 and not (i < len(old) and old[i] == 1):
+            right.append(j)
+            j += 1
+        groups.append((_without_units(left, old), _without_units(right, new)))
+    return [group for group in groups if group[0] or group[1]]
+
+
+def _without_units(axes, shape):
+    return tuple(axis for axis in axes if shape[axis] != 1)
+
+
+@rule("squeeze")
+def _squeeze(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    removed = {axis % node.rank for axis in equation.params["dimensions"]}
+    kept = [axis for axis in range(node.rank) if axis not in removed]
+
+    def move(index):
+        moved = [as_at(0)] * node.rank
+        for axis, i in zip(kept, index, strict=True):
+            moved[axis] = i
+        return tuple(moved)
+
+    axes = {old: new for new, old in enumerate(kept)}
+    view(lowering, var, node, move, flat=node.flat, axes=axes)
+
+
+@rule("expand_dims")
+def _expand_dims(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    shape = storage(var.aval)[0]
+    added = {axis % len(shape) for axis in equation.params["dimensions"]}
+    kept = [axis for axis in range(len(shape)) if axis not in added]
+
+    def move(index):
+        return tuple(index[axis] for axis in kept)
+
+    view(lowering, var, node, move, flat=node.flat, axes=dict(enumerate(kept)))
+
+
+@rule("broadcast_in_dim")
+def _broadcast_in_dim(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    places = equation.params["broadcast_dimensions"]
+    shape = storage(var.aval)[0]
+
+    def move(index):
+        return tuple(
+            as_at(0) if extent == 1 else index[place]
+            for extent, place in zip(node.shape, places, strict=True)
+        )
+
+    axes = {a: p for a, p in enumerate(places) if node.shape[a] != 1}
+    flat = node.size == 1 or (node.flat and node.size == math.prod(shape))
+    view(lowering, var, node, move, flat=flat, axes=axes)
+
+
+@rule("transpose")
+def _transpose(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    permutation = equation.params["permutation"]
+
+    def move(index):
+        moved = [None] * len(index)
+        for new, old in enumerate(permutation):
+            moved[old] = index[new]
+        return tuple(moved)
+
+    view(lowering, var, node, move, axes={old: new for new, old in enumerate(permutation)})
+
+
+@rule("rev")
+def _rev(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    reversed_axes = set(equation.params["dimensions"])
+
+    def move(index):
+        return tuple(
+            node.shape[axis] - 1 - i if axis in reversed_axes else i for axis, i in enumerate(index)
+        )
+
+    view(lowering, var, node, move, axes=same_axes(node.rank))
+
+
+@rule("iota")
+def _iota(lowering, equation):
+    (var,) = equation.outvars
+    axis = equation.params["dimension"]
+    b, (_, dtype, parts) = lowering.b, storage(var.aval)
+
+    def element(index):
+        number = b.convert(as_at(index[axis]), dtype)
+        return (number, b.const(0.0, dtype)) if parts > 1 else number
+
+    lowering.define(var, element)
+
+
+def within(lowering, node, index, conditions, otherwise):
+    """The element at `index` where all conditions hold, else `otherwise`; reads nothing there."""
+    b = lowering.b
+    if not conditions:
+        return lowering.element(node, index)
+    inside = conditions[0]
+    for condition in conditions[1:]:
+        inside = b.apply("and", inside, condition)
+    return choose(
+        b, inside, lambda: lowering.element(node, clamped(b, index, node.shape)), otherwise
+    )
+
+
+def clamped(b, index, shape):
+    """The index moved into the bounds of a shape."""
+    return tuple(clamp_index(b, i, extent) for i, extent in zip(index, shape, strict=True))
+
+
+def clamp_index(b, i, extent):
+    """An index moved to 0 ... extent - 1."""
+    i = as_at(i)
+    if not i.terms:
+        return as_at(min(max(i.constant, 0), extent - 1))
+    if extent == 1:
+        return as_at(0)
+    return as_at(b.apply("min", b.apply("max", i, 0), extent - 1))
+
+
+def choose(b, inside, build, otherwise):
+    """`build()` where `inside`, else `otherwise`, part by part; both are computed."""
+    value = build()
+    if isinstance(value, tuple):
+        return tuple(b.select(inside, x, y) for x, y in zip(value, otherwise, strict=True))
+    return b.select(inside, value, otherwise)
+
+
+@rule("pad")
+def _pad(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    filler = lowering.node(equation.invars[1])
+    config = equation.params["padding_config"]
+    b = lowering.b
+    shape = storage(var.aval)[0]
+
+    def element(index):
+        nothing = lowering.element(filler, ())
+        if node.size == 0:
+            return nothing
+        conditions, moved = [], []
+        for i, extent, total, (low, _, gap) in zip(index, node.shape, shape, config, strict=True):
+            place = as_at(i) - low
+            step = gap + 1
+            last = (extent - 1) * step
+            if low > 0:
+                conditions.append(b.apply("ge", place, 0))
+            if total - 1 - low > last:
+                conditions.append(b.apply("le", place, last))
+            if step > 1:
+                quotient = as_at(b.apply("floordiv", place, step))
+                conditions.append(b.apply("eq", place, quotient * step))
+                place = quotient
+            moved.append(place)
+        return within(lowering, node, moved, conditions, nothing)
+
+    lowering.define(var, element, scalar_axes=node.scalar_axes)
+
+
+@rule("concatenate")
+def _concatenate(lowering, equation):
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    axis = equation.params["dimension"]
+    b = lowering.b
+    starts = np.cumsum([0] + [node.shape[axis] for node in nodes]).tolist()
+    pieces = [(node, start) for node, start in zip(nodes, starts, strict=False) if node.size]
+
+    def element(index):
+        result = None
+        for node, start in reversed(pieces):
+            i = as_at(index[axis]) - start
+            moved = (*index[:axis], i, *index[axis + 1 :])
+            if result is None:
+                bounded = (*index[:axis], clamp_index(b, i, node.shape[axis]), *index[axis + 1 :])
+                result = lowering.element(node, moved if len(pieces) == 1 else bounded)
+                continue
+            inside = b.apply("lt", as_at(index[axis]), start + node.shape[axis])
+            bounded = (*index[:axis], clamp_index(b, i, node.shape[axis]), *index[axis + 1 :])
+            result = choose(
+                b, inside, lambda node=node, at=bounded: lowering.element(node, at), result
+            )
+        return result
+
+    scalar = frozenset().union(*(node.scalar_axes for node in nodes))
+    lowering.define(var, element, scalar_axes=scalar)
+
+
+@rule("tile")
+def _tile(lowering, equation):
+    var, node = one_operand(lowering, equation)
+
+    def move(index):
+        return tuple(
+            lowering.divmod(i, extent)[1] for i, extent in zip(index, node.shape, strict=True)
+        )
+
+    view(lowering, var, node, move)
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(lowering, equation):
+    """The update inside its window, the operand elsewhere; in place where the kernel says so."""
+    (var,) = equation.outvars
+    operand, update = (lowering.node(atom) for atom in equation.invars[:2])
+    starts = [
+        start_of(lowering, atom, update.shape[axis], operand.shape[axis])
+        for axis, atom in enumerate(equation.invars[2:])
+    ]
+    b = lowering.b
+    target = lowering.targets.get(id(var))
+    if target is not None and operand.buffer is target:
+        if update.size:
+            lowering.writes_alone(
+                target, lambda: _write_window(lowering, target, operand, update, starts), [update]
+            )
+        lowering.now_stored(var)
+        return
+
+    def element(index):
+        first = lowering.element(operand, index)
+        if not update.size:
+            return first
+        inside, moved = None, []
+        for i, start, extent, total in zip(index, starts, update.shape, operand.shape, strict=True):
+            place = as_at(i) - start()
+            moved.append(clamp_index(b, place, extent))
+            if extent == total:
+                continue
+            test = b.apply("and", b.apply("ge", place, 0), b.apply("lt", place, extent))
+            inside = test if inside is None else b.apply("and", inside, test)
+        if inside is None:
+            return lowering.element(update, moved)
+        return choose(b, inside, lambda: lowering.element(update, moved), first)
+
+    lowering.define(var, element, scalar_axes=operand.scalar_axes | update.scalar_axes)
+
+
+def _write_window(lowering, target, operand, update, starts):
+    places = [start() for start in starts]
+    with lowering.nest(update.shape, vector=not update.scalar_axes) as index:
+        moved = tuple(i + start for i, start in zip(index, places, strict=True))
+        at = lowering.offset(row_major(operand.shape), moved)
+        lowering.put(target, at, lowering.element(update, index))
+
+
+def start_of(lowering, atom, size, extent):
+    """A function giving the start of a window, clamped so that `size` fits into `extent`."""
+    node = lowering.node(atom)
+    if extent == size:
+        return lambda: as_at(0)
+
+    def build():
+        b = lowering.b
+        value = lowering.element(node, ())
+        if value.dtype == "uint64":
+            value = b.apply("min", value, extent)
+        wide = b.convert(value, "int64")
+        return b.apply("min", b.apply("max", wide, 0), extent - size)
+
+    return lambda: lowering.derive(("start", id(atom), size, extent), (), build)
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    sizes = equation.params["slice_sizes"]
+    starts = [
+        start_of(lowering, atom, size, extent)
+        for atom, size, extent in zip(equation.invars[1:], sizes, node.shape, strict=True)
+    ]
+
+    def move(index):
+        return tuple(i + start() for i, start in zip(index, starts, strict=True))
+
+    view(lowering, var, node, move, axes=same_axes(node.rank))
+
+
+@rule("take_window")
+def _take_window(lowering, equation):
+    var, node = one_operand(lowering, equation)
+    shape, strides = equation.params["shape"], equation.params["strides"]
+    starts = [
+        start_of(lowering, atom, window_span(size, step), extent)
+        for atom, size, step, extent in zip(
+            equation.invars[1:], shape, strides, node.shape, strict=True
+        )
+    ]
+
+    def move(index):
+        return tuple(i * k + s() for i, k, s in zip(index, strides, starts, strict=True))
+
+    view(lowering, var, node, move, axes=same_axes(node.rank))
+
+
+def window_span(size, step):
+    """How many elements of an axis a strided window covers."""
+    return (size - 1) * step + 1 if size else 0
+
+
+@rule("stack")
+def _stack(lowering, equation):
+    (var,) = equation.outvars
+    nodes = [lowering.node(atom) for atom in equation.invars]
+    axis = equation.params["axis"] % (nodes[0].rank + 1)
+    b = lowering.b
+
+    def element(index):
+        inner = (*index[:axis], *index[axis + 1 :])
+        result = lowering.element(nodes[-1], inner)
+        for position in range(len(nodes) - 2, -1, -1):
+            test = b.apply("eq", as_at(index[axis]), position)
+            node = nodes[position]
+            result = choose(b, test, lambda node=node: lowering.element(node, inner), result)
+        return result
+
+    lowering.define(var, element, scalar_axes=frozenset())
+
+
+@rule("unstack")
+def _unstack(lowering, equation):
+    node = lowering.node(equation.invars[0])
+    axis = equation.params["axis"] % node.rank
+    for position, var in enumerate(equation.outvars):
+
+        def move(index, position=position):
+            return (*index[:axis], as_at(position), *index[axis:])
+
+        view(lowering, var, node, move)

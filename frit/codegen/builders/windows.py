@@ -1,0 +1,381 @@
+"""Windows that slide over an array: reduce_window and kin, convolution, select-and-scatter.
+
+An element of the result folds one window, in row-major order. Window places on padding (or in the
+gaps of a dilated base) are left out, which is the same as folding an identity.
+"""
+
+import math
+
+from frit.codegen.builders.reductions import by_operation, identity_of, of_pairs
+from frit.codegen.builders.scattering import combine_at
+from frit.codegen.loops import as_at
+from frit.codegen.nests import Unfused, row_major, rule, storage
+
+OPERATIONS = {
+    "reduce_window_sum": "add",
+    "reduce_window_max": "max",
+    "reduce_window_min": "min",
+    "reduce_window_mul": "mul",
+}
+
+
+class Window:
+    """The geometry of a window: where place w of the window at result index i reads its base."""
+
+    def __init__(self, params, shape):
+        rank = len(shape)
+        self.shape = shape
+        self.dimensions = params["window_dimensions"]
+        self.strides = params.get("window_strides") or (1,) * rank
+        self.padding = params.get("padding") or ((0, 0),) * rank
+        self.base_dilation = params.get("base_dilation") or (1,) * rank
+        self.window_dilation = params.get("window_dilation") or (1,) * rank
+
+    def place(self, b, axis, i, w):
+        """(base index moved inside, whether it was inside or None if always) along an axis."""
+        low, high = self.padding[axis]
+        extent, gap = self.shape[axis], self.base_dilation[axis]
+        at = as_at(i) * self.strides[axis] + as_at(w) * self.window_dilation[axis] - low
+        return inside_place(b, at, extent, gap, low > 0, high > 0)
+
+
+def inside_place(b, at, extent, gap, below, above):
+    """(index of a base dilated by `gap` at a place, moved inside; whether it is there)."""
+    tests = []
+    if below:
+        tests.append(b.apply("ge", at, 0))
+    if above:
+        tests.append(b.apply("le", at, (extent - 1) * gap))
+    if gap > 1:
+        quotient = as_at(b.apply("floordiv", at, gap))
+        tests.append(b.apply("eq", at, quotient * gap))
+        at = quotient
+    if tests:
+        at = as_at(b.apply("min", b.apply("max", at, 0), extent - 1))
+    return at, all_of(b, tests)
+
+
+def all_of(b, tests):
+    """Whether all tests hold; None for no tests."""
+    result = None
+    for test in tests:
+        if test is not None:
+            result = test if result is None else b.apply("and", result, test)
+    return result
+
+
+def over_window(lowering, dimensions, state, visit):
+    """Folds `visit(state, window index) -> state` over the places of a window."""
+    b = lowering.b
+    index = [as_at(0)] * len(dimensions)
+    axes = [axis for axis, extent in enumerate(dimensions) if extent != 1]
+
+    def descend(remaining, state):
+        if not remaining:
+            return visit(state, tuple(index))
+        axis = remaining[0]
+        with b.loop(dimensions[axis], state) as loop:
+            index[axis] = as_at(loop.index)
+            loop.yields(*descend(remaining[1:], loop.carries))
+        return loop.results
+
+    return descend(axes, list(state))
+
+
+def _refuse_repetition(lowering, node, index):
+    terms = {id(value) for i in index for _, value in as_at(i).terms}
+    for scope in lowering.b.open[1:]:
+        if scope.index is not None and id(scope.index) not in terms:
+            raise Unfused(node)
+
+
+def _fold_windows(lowering, var, nodes, window, start, combine, finish):
+    """Gives `var` the fold of windows; combine(state, elements) -> state."""
+    b = lowering.b
+
+    def element(index):
+        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+
+        def visit(state, place):
+            found = [
+                window.place(b, axis, i, w)
+                for axis, (i, w) in enumerate(zip(index, place, strict=True))
+            ]
+            inside = all_of(b, [test for _, test in found])
+            at = tuple(i for i, _ in found)
+            new = combine(state, [lowering.element(node, at) for node in nodes])
+            if inside is None:
+                return new
+            return [b.select(inside, x, y) for x, y in zip(new, state, strict=True)]
+
+        return finish(over_window(lowering, window.dimensions, start, visit))
+
+    scalar = frozenset(range(len(storage(var.aval)[0])))
+    varies = any(node.scalar_axes for node in nodes)
+    lowering.define(var, element, scalar_axes=scalar if varies else frozenset())
+
+
+@rule(*OPERATIONS)
+def _reduce_window(lowering, equation):
+    (var,), node = equation.outvars, lowering.node(equation.invars[0])
+    op = OPERATIONS[equation.primitive.name]
+    b = lowering.b
+    fold = of_pairs(b, op, node.dtype) if node.parts > 1 else by_operation(b, op, node.dtype)
+    start = [b.const(x, dtype) for x, dtype in zip(fold.start, fold.dtypes, strict=True)]
+    window = Window(equation.params, node.shape)
+    _fold_windows(
+        lowering, var, [node], window, start,
+        lambda state, elements: fold.combine(state, fold.take(elements[0], None)), fold.finish,
+    )  # fmt: skip
+
+
+@rule("reduce_window")
+def _generic_reduce_window(lowering, equation):
+    count = len(equation.outvars)
+    nodes = [lowering.node(atom) for atom in equation.invars[:count]]
+    firsts = [lowering.node(atom) for atom in equation.invars[count:]]
+    window = Window(equation.params, nodes[0].shape)
+    jaxpr, consts = equation.params["jaxpr"], equation.params.get("consts", ())
+    for position, var in enumerate(equation.outvars):
+        _fold_jaxpr(lowering, var, nodes, firsts, window, closed(jaxpr, consts), position)
+
+
+def closed(jaxpr, consts=()):
+    """A closed jaxpr, of a closed one or an open one with its constants."""
+    return jaxpr if hasattr(jaxpr, "consts") else _Closed(jaxpr, consts)
+
+
+class _Closed:
+    def __init__(self, jaxpr, consts):
+        self.jaxpr = jaxpr
+        self.consts = consts
+
+
+def flattened(values):
+    """The parts of values, one after the other."""
+    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+
+
+def grouped(parts, nodes):
+    """Parts as the values of nodes."""
+    values, position = [], 0
+    for node in nodes:
+        own = parts[position : position + node.parts]
+        values.append(tuple(own) if node.parts > 1 else own[0])
+        position += node.parts
+    return values
+
+
+def _fold_jaxpr(lowering, var, nodes, firsts, window, jaxpr, position):
+    """One result of a fold by a jaxpr; the state holds all results."""
+    b = lowering.b
+
+    def element(index):
+        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        start = flattened([lowering.element(first, ()) for first in firsts])
+
+        def visit(state, place):
+            found = [
+                window.place(b, axis, i, w)
+                for axis, (i, w) in enumerate(zip(index, place, strict=True))
+            ]
+            inside = all_of(b, [test for _, test in found])
+            at = tuple(i for i, _ in found)
+            elements = [lowering.element(node, at) for node in nodes]
+            new = flattened(lowering.inline(jaxpr, [*grouped(state, nodes), *elements]))
+            if inside is None:
+                return new
+            return [b.select(inside, x, y) for x, y in zip(new, state, strict=True)]
+
+        return grouped(over_window(lowering, window.dimensions, start, visit), nodes)[position]
+
+    lowering.define(var, element)
+
+
+@rule("reduce")
+def _generic_reduce(lowering, equation):
+    """A fold by any jaxpr, in row-major order, from the initial values."""
+    count = len(equation.outvars)
+    nodes = [lowering.node(atom) for atom in equation.invars[:count]]
+    firsts = [lowering.node(atom) for atom in equation.invars[count:]]
+    axes = tuple(equation.params["dimensions"])
+    shape = nodes[0].shape
+    jaxpr = closed(equation.params["jaxpr"], equation.params.get("consts", ()))
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    for position, var in enumerate(equation.outvars):
+
+        def element(outer, position=position, var=var):
+            _refuse_repetition(lowering, lowering.nodes[id(var)], outer)
+            start = flattened([lowering.element(first, ()) for first in firsts])
+
+            def visit(state, place):
+                index = [None] * len(shape)
+                for axis, i in zip(kept, outer, strict=True):
+                    index[axis] = i
+                for axis, i in zip(axes, place, strict=True):
+                    index[axis] = i
+                elements = [lowering.element(node, index) for node in nodes]
+                return flattened(lowering.inline(jaxpr, [*grouped(state, nodes), *elements]))
+
+            extents = [shape[axis] for axis in axes]
+            if 0 in extents:
+                return grouped(start, nodes)[position]
+            return grouped(over_window(lowering, extents, start, visit), nodes)[position]
+
+        lowering.define(var, element)
+
+
+# -------------------------------------------------------------------------------- convolution
+
+
+@rule("conv_general_dilated")
+def _convolution(lowering, equation):
+    """result[n, o, i] = sum of lhs[n, c, i * stride + w * dilation - low] * rhs[o, c, w]."""
+    (var,) = equation.outvars
+    lhs, rhs = (lowering.node(atom) for atom in equation.invars)
+    numbers = equation.params["dimension_numbers"]
+    lhs_spec, rhs_spec, out_spec = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    shape, dtype, parts = storage(var.aval)
+    groups = equation.params.get("feature_group_count", 1)
+    batch_groups = equation.params.get("batch_group_count", 1)
+    spatial = len(shape) - 2
+    params = equation.params
+    lhs_gap = params.get("lhs_dilation") or (1,) * spatial
+    rhs_gap = params.get("rhs_dilation") or (1,) * spatial
+    strides, padding = params["window_strides"], params["padding"]
+    channels = rhs.shape[rhs_spec[1]]
+    window = [rhs.shape[axis] for axis in rhs_spec[2:]]
+    outputs = shape[out_spec[1]]
+    batch = lhs.shape[lhs_spec[0]] // batch_groups
+    b = lowering.b
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+
+    def converted(value):
+        value = value if isinstance(value, tuple) else (value,)
+        value = [b.convert(part, wide) for part in value]
+        return value + [b.const(0, wide)] * (parts - len(value))
+
+    def element(index):
+        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        n, o = as_at(index[out_spec[0]]), as_at(index[out_spec[1]])
+        base = as_at(0)
+        if groups > 1:
+            group, _ = lowering.divmod(o, outputs // groups)
+            base = group * channels
+        if batch_groups > 1:
+            group, _ = lowering.divmod(o, outputs // batch_groups)
+            n = n + group * batch
+        start = [b.const(0, wide) for _ in range(parts)]
+
+        def visit(state, place):
+            lhs_at, rhs_at = [None] * lhs.rank, [None] * rhs.rank
+            lhs_at[lhs_spec[0]], lhs_at[lhs_spec[1]] = n, base + place[0]
+            rhs_at[rhs_spec[0]], rhs_at[rhs_spec[1]] = o, place[0]
+            tests = []
+            for d, w in enumerate(place[1:]):
+                extent = lhs.shape[lhs_spec[d + 2]]
+                low, high = padding[d]
+                at = as_at(index[out_spec[d + 2]]) * strides[d] + as_at(w) * rhs_gap[d] - low
+                lhs_at[lhs_spec[d + 2]], test = inside_place(
+                    b, at, extent, lhs_gap[d], low > 0, high > 0
+                )
+                rhs_at[rhs_spec[d + 2]] = w
+                tests.append(test)
+            x = converted(lowering.element(lhs, lhs_at))
+            y = converted(lowering.element(rhs, rhs_at))
+            inside = all_of(b, tests)
+            new = _add_product(b, state, x, y)
+            if inside is None:
+                return new
+            return [b.select(inside, p, q) for p, q in zip(new, state, strict=True)]
+
+        empty = 0 in (channels, *window) or not lhs.size
+        state = start if empty else over_window(lowering, (channels, *window), start, visit)
+        value = [b.convert(part, dtype) for part in state]
+        return value[0] if parts == 1 else tuple(value)
+
+    scalar = bool(lhs.scalar_axes or rhs.scalar_axes)
+    lowering.define(
+        var, element, scalar_axes=frozenset(range(len(shape))) if scalar else frozenset()
+    )
+
+
+def _add_product(b, state, x, y):
+    if len(state) == 1:
+        return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
+    (p, q), (r, s) = x, y
+    real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
+    imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
+    return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]
+
+
+# ----------------------------------------------------------------------- select and scatter
+
+
+def _select(lowering, node, window, index, prefers):
+    """Base index of the place of a window that is preferred to all others, the first on ties."""
+    b = lowering.b
+    rank = node.rank
+    worst = identity_of("max" if prefers == "ge" else "min", node.dtype)
+    start = [b.const(False, "bool"), b.const(worst, node.dtype)]
+    start += [b.const(0, "int64")] * rank
+
+    def visit(state, place):
+        found = [
+            window.place(b, axis, i, w)
+            for axis, (i, w) in enumerate(zip(index, place, strict=True))
+        ]
+        at = [i for i, _ in found]
+        inside = all_of(b, [test for _, test in found])
+        value = lowering.element(node, at)
+        some, best = state[0], state[1]
+        keeps = b.apply("and", some, b.apply(prefers, best, value))
+        takes = b.apply("not", keeps)
+        if inside is not None:
+            takes = b.apply("and", takes, inside)
+        new = [b.const(True, "bool"), value, *at]
+        return [b.select(takes, x, y) for x, y in zip(new, state, strict=True)]
+
+    state = over_window(lowering, window.dimensions, start, visit)
+    return state[0], [as_at(i) for i in state[2:]]
+
+
+def _preference(params):
+    """ "ge" or "le": which of two elements a selection keeps."""
+    return getattr(params["select_prim"], "name", str(params["select_prim"]))
+
+
+@rule("select_and_scatter_add")
+def _select_and_scatter_add(lowering, equation):
+    """Zeros, with each source element added where its window's preferred element is."""
+    (var,) = equation.outvars
+    source, operand = (lowering.node(atom) for atom in equation.invars)
+    window = Window(equation.params, operand.shape)
+    prefers = _preference(equation.params)
+    b, buffer = lowering.b, lowering.target(var)
+    with lowering.nest((math.prod(operand.shape) * source.parts,)) as (i,):
+        b.store(buffer, i, b.const(0, buffer.dtype))
+    if source.size:
+        with lowering.nest(source.shape, vector=False) as index:
+            some, place = _select(lowering, operand, window, index, prefers)
+            at = lowering.offset(row_major(operand.shape), place)
+            combine_at(lowering, buffer, at, lowering.element(source, index), "add", some)
+    lowering.now_stored(var)
+
+
+@rule("select_and_gather_add")
+def _select_and_gather_add(lowering, equation):
+    """For each window, the tangent where the operand's preferred element is; 0 on padding alone."""
+    (var,) = equation.outvars
+    tangents, operand = (lowering.node(atom) for atom in equation.invars)
+    window = Window(equation.params, operand.shape)
+    prefers = _preference(equation.params)
+    b = lowering.b
+
+    def element(index):
+        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        some, place = _select(lowering, operand, window, index, prefers)
+        value = lowering.element(tangents, place)
+        return b.select(some, value, b.const(0, tangents.dtype))
+
+    lowering.define(var, element)

@@ -1,0 +1,66 @@
+"""Kernels to loops: `lower_kernel(kernel) -> loops.Function`.
+
+    parameters    the kernel's passed inputs, its outputs, then scratch memory (space "arena")
+    equations     in order; a rule of `builders/` gives each result a node (`nests.py`), or writes
+                  it to memory where its algorithm needs that (sort, scatter, cumsum, ...)
+    outputs       nodes that are not in memory yet are stored by nests, those of one shape together
+
+Where a nest finds that a value must be in memory first (a row's sum that would be computed again
+for each column), lowering starts again with that value stored.
+"""
+
+from __future__ import annotations
+
+from frit.codegen import builders
+from frit.codegen.loops_check import check_function
+from frit.codegen.nests import RULES, Lowering, Unfused, storage
+from frit.codegen.schedule import prune
+
+# The rules are registered by importing `builders`.
+LOWERED = frozenset(RULES)
+FUSED = builders.FUSED
+
+
+def lower_kernel(kernel, *, check=True):
+    """The loop function of a kernel; NotImplementedError names an equation without a rule."""
+    in_memory = set()
+    while True:
+        try:
+            function = _lower(kernel, in_memory)
+            break
+        except Unfused as found:
+            in_memory.add(id(found.node.name))
+    prune(function)
+    return check_function(function) if check else function
+
+
+def _lower(kernel, in_memory):
+    lowering = Lowering(kernel, frozenset(in_memory))
+    for position, var in enumerate(kernel.passed):
+        shape, dtype, parts = storage(var.aval)
+        full = (*shape, parts) if parts > 1 else shape
+        buffer = lowering.b.buffer(f"x{position}", dtype, full)
+        lowering.bind(var, lowering.stored(buffer, shape, parts))
+    outputs = []
+    for position, var in enumerate(kernel.outvars):
+        shape, dtype, parts = storage(var.aval)
+        full = (*shape, parts) if parts > 1 else shape
+        buffer = lowering.b.buffer(f"y{position}", dtype, full)
+        outputs.append((var, buffer))
+        if lowering.nodes.get(id(var)) is None:
+            lowering.targets.setdefault(id(var), buffer)
+    for position, replaced in kernel.updates.items():
+        var = kernel.invars[replaced]
+        shape, _, parts = storage(var.aval)
+        lowering.bind(var, lowering.stored(outputs[position][1], shape, parts))
+    for equation in kernel.eqns:
+        build = RULES.get(equation.primitive.name)
+        if build is None:
+            raise NotImplementedError(
+                f"no lowering of {equation.primitive.name} to machine code; it is asked for in "
+                f"kernel {kernel.name}. Primitives with one: {', '.join(sorted(RULES))}"
+            )
+        build(lowering, equation)
+    pairs = [(lowering.node(var), buffer) for var, buffer in outputs]
+    lowering.write_nodes([(node, buffer) for node, buffer in pairs if node.buffer is not buffer])
+    return lowering.b.finish()

@@ -1,0 +1,439 @@
+"""Arrays as functions of an index, and the loop nests that write them to memory.
+
+    node = Node(shape, dtype, parts, element)         element(index) -> one value, or one a part
+
+Lowering gives each variable of a kernel a node. A node costs nothing until an element is asked for:
+then its equation asks its operands for theirs, so a chain of pointwise operations and views becomes
+one expression inside the nest that stores the result. A view is only a change of index.
+
+An element is computed in the outermost open loop that its index allows, and found again there: what
+does not depend on the inner loop is not in it, and a row's maximum is computed once for the row.
+
+A complex number has two parts, real and imaginary, and so has a key: two words. In memory the parts
+are a last axis.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+from frit.codegen.loops import At, Builder, Const, Load, Value, as_at, bodies_of, walk
+from frit.codegen.scalars import element_type
+
+STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
+RULES = {}
+TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
+
+
+class Unfused(Exception):
+    """A variable that must be in memory before the nest that asks for it; lowering starts again."""
+
+    def __init__(self, node):
+        super().__init__("the kernel's nests need this value in memory")
+        self.node = node
+
+
+def rule(*names):
+    """Registers `build(lowering, equation)`, which gives the equation's results their nodes."""
+
+    def register(build):
+        for name in names:
+            RULES[name] = build
+        return build
+
+    return register
+
+
+class Node:
+    """An array by its elements.
+
+    dtype: name of the dtype of each part. flat: an element at a row-major position needs no
+    division. scalar_axes: axes whose index must not differ from lane to lane. buffer: the memory
+    that holds exactly this array, if one does.
+    """
+
+    __slots__ = ("buffer", "dtype", "element", "flat", "name", "parts", "scalar_axes", "shape")
+
+    def __init__(self, shape, dtype, element, *, parts=1, flat=False, scalar_axes=frozenset()):
+        self.shape = shape
+        self.dtype = dtype
+        self.element = element
+        self.parts = parts
+        self.flat = flat or len(shape) <= 1
+        self.scalar_axes = scalar_axes
+        self.name = None
+        self.buffer = None
+
+    @property
+    def size(self):
+        return math.prod(self.shape)
+
+    @property
+    def rank(self):
+        return len(self.shape)
+
+
+def storage(aval):
+    """(shape, dtype name of a part, number of parts) of a type's elements."""
+    dtype = aval.dtype
+    if not isinstance(dtype, np.dtype):
+        if getattr(dtype, "storage", None) is None:
+            raise TypeError(f"no machine representation of elements of type {dtype}")
+        return tuple(aval.shape), "uint32", 2
+    name = dtype.name
+    if name in TWO_PARTS:
+        return tuple(aval.shape), TWO_PARTS[name], 2
+    return tuple(aval.shape), name, 1
+
+
+def row_major(shape):
+    """Strides in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+class Lowering:
+    """One kernel on its way to loops: nodes of its variables, buffers, and index arithmetic."""
+
+    def __init__(self, kernel, in_memory=frozenset()):
+        self.b = Builder(kernel.name)
+        self.kernel = kernel
+        self.in_memory = in_memory
+        self.nodes = {}
+        self.targets = {}
+        self.bounds = {}
+        self.depths = {}
+        self.scratch = 0
+        self.barrier = 0  # elements are computed no further out than this open body
+
+    # ---------------------------------------------------------------------------- variables
+
+    def node(self, atom):
+        """The node of a variable or literal."""
+        found = self.nodes.get(id(atom))
+        if found is None:
+            found = self.nodes[id(atom)] = self.literal(atom)
+        return found
+
+    def literal(self, atom):
+        shape, dtype, parts = storage(atom.aval)
+        number = np.asarray(atom.val).reshape(-1)[0] if np.size(atom.val) else 0
+        if parts == 2:
+            value = tuple(Const(float(part), dtype) for part in (number.real, number.imag))
+        else:
+            value = Const(number.item() if hasattr(number, "item") else number, dtype)
+            if not isinstance(value.value, (bool, int, float)):
+                value.value = float(number)
+        return Node(shape, dtype, lambda index: value, parts=parts, flat=True)
+
+    def define(self, var, element, *, flat=False, scalar_axes=frozenset()):
+        """Gives `var` the node with this element function; stores it at once if it must be."""
+        shape, dtype, parts = storage(var.aval)
+        node = Node(shape, dtype, element, parts=parts, flat=flat, scalar_axes=scalar_axes)
+        return self.bind(var, node)
+
+    def bind(self, var, node):
+        node.name = var
+        self.nodes[id(var)] = node
+        if id(var) in self.in_memory:
+            self.materialize(var)
+        return node
+
+    def stored(self, buffer, shape, parts):
+        """The node of an array in memory."""
+        strides = row_major(shape)
+
+        def element(index):
+            at = self.offset(strides, index)
+            if parts == 1:
+                return self.b.load(buffer, at)
+            return tuple(self.b.load(buffer, at * parts + part) for part in range(parts))
+
+        node = Node(shape, buffer.dtype, element, parts=parts, flat=True)
+        node.buffer = buffer
+        return node
+
+    def target(self, var):
+        """The buffer that `var` is written to: its output, or memory of the kernel's own."""
+        found = self.targets.get(id(var))
+        if found is None:
+            shape, dtype, parts = storage(var.aval)
+            found = self.targets[id(var)] = self.new_buffer(shape, dtype, parts)
+        return found
+
+    def new_buffer(self, shape, dtype, parts=1):
+        size = math.prod(shape) * parts * element_type(dtype).itemsize
+        space = "stack" if size <= STACK_BYTES else "arena"
+        self.scratch += 1
+        full = (*shape, parts) if parts > 1 else shape
+        return self.b.buffer(f"t{self.scratch}", dtype, full, space)
+
+    def now_stored(self, var):
+        """Says that `var` has been written to its target."""
+        shape, _, parts = storage(var.aval)
+        node = self.stored(self.target(var), shape, parts)
+        node.name = var
+        self.nodes[id(var)] = node
+        return node
+
+    def materialize(self, var):
+        """Writes `var` to its target now; its node becomes the memory."""
+        self.write_all([var])
+        return self.now_stored(var)
+
+    def in_buffer(self, atom):
+        """The memory of an atom's array, written now if it is not there yet."""
+        node = self.node(atom)
+        if node.buffer is None:
+            self.write_nodes([(node, self.target(atom))])
+            node = self.now_stored(atom)
+        return node.buffer
+
+    # ------------------------------------------------------------------------------ elements
+
+    def element(self, node, index):
+        """The element of a node, from where it was computed before if that is visible."""
+        b = self.b
+        index = tuple(as_at(i) for i in index)
+        depth = self.depth_of(index)
+        key = (id(node), *(i.key() for i in index))
+        for scope in range(depth, -1, -1):
+            found = b.open[scope].memo.get(key)
+            if found is not None:
+                return found[0]
+        with b.outside(depth):
+            value = node.element(index)
+            b.open[-1].memo[key] = (value, node, index)
+        return value
+
+    def depth_of(self, index):
+        """The outermost open body in which every part of the index is visible.
+
+        No further out than the last branch or while loop, whose bodies may not run at all.
+        """
+        b = self.b
+        depth, barrier = 0, self.barrier
+        inner = len(b.open) - 1
+        places = {}
+        for position, scope in enumerate(b.open):
+            if scope.kind in ("branch", "while"):
+                barrier = position
+            if scope.index is not None:
+                places[id(scope.index)] = position
+        for at in index:
+            for _, value in at.terms:
+                place = places.get(id(value))
+                if place is None:
+                    place = self.depths.get(id(value), inner)
+                depth = max(depth, min(place, inner))
+        return max(depth, barrier)
+
+    def derive(self, key, index, build):
+        """`build()`, an index made of `index` alone: computed where `index` allows, and once."""
+        b = self.b
+        depth = self.depth_of(index)
+        for scope in range(depth, -1, -1):
+            found = b.open[scope].memo.get(key)
+            if found is not None:
+                return found[0]
+        with b.outside(depth):
+            made = as_at(build())
+            for _, value in made.terms:
+                self.depths.setdefault(id(value), depth)
+            b.open[-1].memo[key] = (made, index)
+        return made
+
+    def inline(self, jaxpr, values):
+        """The scalar results of a closed jaxpr of scalars, computed here."""
+        outer, self.barrier = self.barrier, len(self.b.open) - 1
+        inner = jaxpr.jaxpr
+        for var, value in zip(
+            [*inner.constvars, *inner.invars], [*jaxpr.consts, *values], strict=True
+        ):
+            shape, dtype, parts = storage(var.aval)
+            if not isinstance(value, (Value, tuple)):
+                value = Const(np.asarray(value).item(), dtype)
+            self.nodes[id(var)] = Node(shape, dtype, lambda index, v=value: v, parts=parts)
+        for equation in inner.eqns:
+            RULES[equation.primitive.name](self, equation)
+        results = [self.element(self.node(var), ()) for var in inner.outvars]
+        self.barrier = outer
+        return results
+
+    def writes_alone(self, buffer, build, nodes):
+        """Runs `build`, which writes to a buffer and must not read it through `nodes`.
+
+        build() returns the loads of the buffer that it means to make. If there are others, raises
+        Unfused for one of `nodes` that is no plain memory, so that it is computed before.
+        """
+        items = self.b.body.items
+        first = len(items)
+        meant = set(map(id, build() or ()))
+        for item in items[first:]:
+            for inner in [item, *(i for body in bodies_of(item) for i in walk(body))]:
+                if isinstance(inner, Load) and inner.buffer is buffer and id(inner) not in meant:
+                    for node in nodes:
+                        if node.name is not None and node.buffer is None:
+                            if id(node.name) not in self.in_memory:
+                                raise Unfused(node)
+
+    # ------------------------------------------------------------------------------- indices
+
+    def offset(self, strides, index):
+        at = At(0)
+        for stride, i in zip(strides, index, strict=True):
+            at = at + i * stride
+        return at
+
+    def upper(self, at):
+        """An exclusive bound of an index that is never negative, or None."""
+        at = as_at(at)
+        known = self.bounds.get(at.key())
+        if known is not None:
+            return known
+        total = at.constant
+        if total < 0:
+            return None
+        for factor, value in at.terms:
+            extent = getattr(value, "extent", None) or self.bounds.get(as_at(value).key())
+            if factor < 0 or extent is None:
+                return None
+            total += factor * (extent - 1)
+        return total + 1
+
+    def assume_below(self, at, bound):
+        """Says that 0 <= at < bound."""
+        self.bounds[as_at(at).key()] = bound
+
+    def divmod(self, at, divisor):
+        """(floor of at / divisor, rest) of an index >= 0, without division where possible."""
+        at = as_at(at)
+        if divisor == 1:
+            return at, At(0)
+        whole = At(at.constant // divisor, ())
+        rest = At(at.constant % divisor)
+        for factor, value in at.terms:
+            if factor % divisor == 0:
+                whole = whole + at_of(factor // divisor, value)
+            else:
+                rest = rest + at_of(factor, value)
+        bound = self.upper(at) if rest.key() == at.key() else self.upper(rest)
+        if bound is not None and bound <= divisor:
+            return whole, rest
+        if not whole.terms and not whole.constant:
+            rest, bound = at, self.upper(at)
+        quotient = self.quotient(rest, divisor, bound)
+        remainder = rest - quotient * divisor
+        self.assume_below(remainder, divisor)
+        if bound is not None:
+            self.assume_below(quotient, -(-bound // divisor))
+        return whole + quotient, remainder
+
+    def quotient(self, at, divisor, bound):
+        """at // divisor as one value; in 32 bits, which vectors divide fast, where they suffice."""
+        if not at.terms:
+            return At(at.constant // divisor)
+
+        def build():
+            b = self.b
+            if bound is None or bound > 2**31:
+                return b.apply("floordiv", at, divisor)
+            return b.convert(b.apply("div", b.convert(at, "uint32"), divisor), "int64")
+
+        return self.derive(("quotient", divisor, at.key()), (at,), build)
+
+    def delinearize(self, position, shape):
+        """The index of the element at a row-major position."""
+        index = []
+        for extent in reversed(shape[1:]):
+            position, rest = self.divmod(position, extent)
+            index.append(rest)
+        index.append(position)
+        return tuple(reversed(index)) if shape else ()
+
+    # --------------------------------------------------------------------------------- nests
+
+    @contextmanager
+    def nest(self, shape, *, vector=True, kind="sequential"):
+        """Loops over an index of `shape`; the last long axis by lanes if `vector`. Yields it."""
+        with ExitStack() as loops:
+            index = [At(0)] * len(shape)
+            axes = [axis for axis, extent in enumerate(shape) if extent != 1]
+            for axis in axes:
+                inner = vector and axis == axes[-1]
+                scope = loops.enter_context(
+                    self.b.loop(shape[axis], kind="vector" if inner else kind)
+                )
+                index[axis] = as_at(scope.index)
+            yield tuple(index)
+
+    def put(self, buffer, at, value):
+        """Stores an element, each of its parts."""
+        if not isinstance(value, tuple):
+            self.b.store(buffer, at, value)
+            return
+        for part, number in enumerate(value):
+            self.b.store(buffer, at * len(value) + part, number)
+
+    def write_all(self, variables):
+        """Nests that store variables to their targets; those of one shape share a nest."""
+        self.write_nodes([(self.node(var), self.target(var)) for var in variables])
+
+    def write_nodes(self, pairs):
+        groups = {}
+        for node, buffer in pairs:
+            if node.size:
+                groups.setdefault(node.shape, []).append((node, buffer))
+        shapes = sorted(groups, key=lambda shape: (-len(shape), -math.prod(shape)))
+        taken = set()
+        for shape in shapes:
+            if shape in taken:
+                continue
+            prefixes = {}
+            for depth in range(1, len(shape)):
+                prefix = shape[:depth]
+                whole = shape[depth] != 1 and prefix in groups and prefix not in taken
+                if whole and all(node.scalar_axes for node, _ in groups[prefix]):
+                    prefixes[depth] = groups[prefix]
+                    taken.add(prefix)
+            taken.add(shape)
+            self.write_group(shape, groups[shape], prefixes)
+
+    def write_group(self, shape, pairs, prefixes):
+        """One nest for the arrays of a shape, and in its outer loops those of its prefixes."""
+        nodes = [node for node, _ in pairs]
+        scalar = frozenset().union(*(node.scalar_axes for node in nodes))
+        if not prefixes and len(shape) > 1 and not scalar and all(node.flat for node in nodes):
+            size = math.prod(shape)
+            with self.nest((size,)) as (position,):
+                index = self.delinearize(position, shape)
+                self.store_all(pairs, index)
+            return
+        with ExitStack() as loops:
+            index = [At(0)] * len(shape)
+            axes = [axis for axis, extent in enumerate(shape) if extent != 1]
+            for axis in axes:
+                if axis in prefixes:
+                    self.store_all(prefixes[axis], tuple(index[:axis]))
+                lanes = axis == axes[-1] and axis not in scalar
+                scope = loops.enter_context(
+                    self.b.loop(shape[axis], kind="vector" if lanes else "sequential")
+                )
+                index[axis] = as_at(scope.index)
+            self.store_all(pairs, tuple(index))
+
+    def store_all(self, pairs, index):
+        for node, buffer in pairs:
+            at = self.offset(row_major(node.shape), index)
+            self.put(buffer, at, self.element(node, index))
+
+
+def at_of(factor, value):
+    """factor × value as an index."""
+    return as_at(value) * factor
