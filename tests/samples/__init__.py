@@ -29,10 +29,9 @@ class Sample:
     """One use of a primitive: NumPy operands (or Python scalars) and all its parameters.
 
     smooth: derivatives exist at the operands and finite differences find them.
-    linear: positions of operands that the primitive is linear in together, beside what the
-        transpose rule of a single operand shows; each entry is a tuple of positions.
+    fixed: positions of operands that have no derivative (orders, indices in float).
     tolerance: of derivatives against finite differences in float64.
-    without: laws that do not hold here, with the reason: `{"batch": "why"}`.
+    without: laws that do not hold here, by the names in laws.LAWS: `{"batch": "the reason"}`.
     note: a word that tells samples of one primitive apart.
     """
 
@@ -40,8 +39,8 @@ class Sample:
     operands: tuple[Any, ...]
     params: dict[str, Any] = field(default_factory=dict)
     smooth: bool = True
-    linear: tuple[tuple[int, ...], ...] = ()
-    tolerance: float = 1e-4
+    fixed: tuple[int, ...] = ()
+    tolerance: float = 1e-5
     without: dict[str, str] = field(default_factory=dict)
     note: str = ""
 
