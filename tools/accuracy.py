@@ -198,6 +198,12 @@ def _igamma_slope(a, x):
     return mpmath.diff(lambda a: mpmath.gammainc(a, 0, x, regularized=True), a)
 
 
+def _zeta(s, q):
+    # mpmath bounds the absolute error.
+    with mpmath.workdps(150):
+        return mpmath.zeta(s, q)
+
+
 def _bessel(order, x):
     if mpmath.isinf(x):
         return mpmath.mpf(0)
@@ -262,7 +268,7 @@ REFERENCES = {
     "regularized_incomplete_beta": _real(
         lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)
     ),
-    "zeta": _real(lambda s, q: mpmath.zeta(s, q)),
+    "zeta": _real(_zeta),
     "polygamma": _real(lambda n, x: mpmath.polygamma(int(n), x)),
 }  # fmt: skip
 
@@ -276,7 +282,8 @@ def least_magnitude(name, point):
     if name not in ("lgamma", "digamma") or not -math.inf < point[0] < 0:
         return 0
     size = abs(point[0])
-    return 1 + (abs(math.lgamma(size)) if name == "lgamma" else abs(math.log(size)))
+    logarithm = abs(math.log(size))
+    return 1 + (min(size, 1e300) * logarithm if name == "lgamma" else logarithm)
 
 
 def measure(name, dtype, operands, width=None):

@@ -175,4 +175,8 @@ def logistic(kit, x):
     smallest, _ = exp_range(kit)
     n, (p, low) = exp_parts(kit, (-abs(x)).larger(smallest))
     small = kit.scale(1.0 + (p + low), n)
-    return (x < 0.0).where(small, 1.0) / (1.0 + small)
+    below, lost = kit.fast_two_sum(kit.number(1.0), small)
+    negative = x < 0.0
+    result = negative.where(small, 1.0) / below
+    # What the sum lost, times 1 / (1 + exp(-|x|)), which is the result or 1 - the result.
+    return (-(result * lost)).fma(negative.where(1.0 - result, result), result)

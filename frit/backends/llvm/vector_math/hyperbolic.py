@@ -52,7 +52,7 @@ def tanh(kit, x):
         z = x * x
         near = (x * z).fma(kit.polynomial(z, kit.coefficients("tanh")), x)
         far = 1.0 - 2.0 / (kit.call("exp", a.smaller(10.0) * 2.0) + 1.0)
-        return (a < 0.7).where(near, far.copysign(x))
+        return (a < 0.7).where(near, far).copysign(x)
     # With m = expm1(-2a): tanh a = -m / (2 + m).
     high, low = expm1_pair(kit, a.smaller(22.0) * -2.0)
     below, rest = kit.fast_two_sum(kit.number(2.0), high)

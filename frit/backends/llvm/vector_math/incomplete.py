@@ -13,11 +13,10 @@ import math
 
 from frit.backends.llvm.vector_math.definitions import vector_function
 from frit.backends.llvm.vector_math.exponential import exp_of_pair, log1p_excess
-from frit.backends.llvm.vector_math.gamma import stirling_excess
+from frit.backends.llvm.vector_math.gamma import lgamma_of_positive, stirling_excess
 from frit.backends.llvm.vector_math.power import log_pair
 
-_TOLERANCE = 2.0**-54
-_SCALE = 2.0**300
+_TOLERANCE = 2.0**-56
 _LIMIT = 20000
 
 
@@ -40,52 +39,92 @@ def _gamma_factor(kit, a, x):
     return exp_of_pair(kit, exponent, error + low) / (a * (2 * math.pi)).sqrt()
 
 
-def _gamma_series(kit, lanes, a, x):
-    """(sum, its derivative by a) of x**n / ((a+1) ... (a+n)) over n >= 0, in lanes of the mask."""
+def _gamma_series(kit, lanes, a, x, *, slopes=False):
+    """The sum of x**n / ((a+1) ... (a+n)) over n >= 0 in lanes of the mask.
 
-    def add_term(turn, term, slope, total, total_slope):
-        inverse = 1.0 / (a + turn)
+    slopes: (the sum, its derivative by a) instead.
+    """
+
+    def add_term(n, term, total, *slope):
+        inverse = 1.0 / (a + n)
         ratio = x * inverse
         term = term * ratio
-        slope = slope.fma(ratio, -(term * inverse))
-        total, total_slope = total + term, total_slope + slope
-        more = (term > total * _TOLERANCE) | (abs(slope) > abs(total_slope) * _TOLERANCE)
-        return more, term, slope, total, total_slope
+        total = total + term
+        more = term > total * _TOLERANCE
+        if not slopes:
+            return more, term, total
+        one, all = slope
+        one = one.fma(ratio, -(term * inverse))
+        all = all + one
+        return more | (abs(one) > abs(all) * _TOLERANCE), term, total, one, all
 
     one, none = kit.number(1.0), kit.number(0.0)
-    carries = kit.repeat_while(lanes, [one, none, one, none], add_term, _LIMIT)
-    return carries[2], carries[3]
+    start = [one, one, none, none] if slopes else [one, one]
+    carries = kit.repeat_while(lanes, start, add_term, _LIMIT)
+    return (carries[1], carries[3]) if slopes else carries[1]
 
 
-def _gamma_fraction(kit, lanes, a, x):
-    """(continued fraction, its derivative by a), in lanes of the mask."""
+def _next_of_sum(coefficient, ratio, term):
+    """(ratio, term) after the next coefficient c of a continued fraction 1/(1 + c1/(1 + c2/...)).
 
-    def take_step(k, upper, lower, upper_before, lower_before, *rest):
-        slopes, (fraction, slope) = rest[:4], rest[4:]
-        upper_slope, lower_slope, upper_slope_before, lower_slope_before = slopes
+    The fraction is the sum of the terms, each the last times its ratio; where coefficients are
+    negative, all terms are positive (Euler; Gautschi 1979, section 4).
+    """
+    part = coefficient * (ratio + 1.0)
+    ratio = -part / (part + 1.0)
+    return ratio, term * ratio
+
+
+def _gamma_fraction(kit, lanes, a, x, *, slopes=False):
+    """1/(b0 + a1/(b1 + ...)) in lanes of the mask; slopes: (it, its derivative by a) instead."""
+
+    def add_term(k, ratio, term, total, *slope):
         b = start + k * 2.0
-        c = k * (a - k)
-        next_upper = upper.fma(b, upper_before * c)
-        next_lower = lower.fma(b, lower_before * c)
-        next_upper_slope = upper_slope.fma(b, upper_slope_before * c) + upper_before.fma(k, -upper)
-        next_lower_slope = lower_slope.fma(b, lower_slope_before * c) + lower_before.fma(k, -lower)
-        inverse = 1.0 / next_lower
-        found = next_upper * inverse
-        found_slope = (next_upper_slope - found * next_lower_slope) * inverse
-        more = (abs(found - fraction) > abs(found) * _TOLERANCE) | (
-            abs(found_slope - slope) > abs(found_slope) * _TOLERANCE
-        )
-        state = [next_upper, next_lower, upper, lower]
-        state += [next_upper_slope, next_lower_slope, upper_slope, lower_slope]
-        scale = (abs(next_lower) > _SCALE).where(kit.number(1 / _SCALE), 1.0)
-        return more, *(value * scale for value in state), found, found_slope
+        inverse = 1.0 / ((b - 2.0) * b)
+        coefficient = (k * (a - k)) * inverse
+        new_ratio, new_term = _next_of_sum(coefficient, ratio, term)
+        total = total + new_term
+        more = abs(new_term) > abs(total) * _TOLERANCE
+        if not slopes:
+            return more, new_ratio, new_term, total
+        ratio_slope, term_slope, total_slope = slope
+        coefficient_slope = (k + coefficient * (b * 2.0 - 2.0)) * inverse
+        below = 1.0 / (coefficient.fma(ratio + 1.0, 1.0))
+        part_slope = coefficient_slope.fma(ratio + 1.0, coefficient * ratio_slope)
+        ratio_slope = -part_slope * (below * below)
+        term_slope = ratio_slope.fma(term, new_ratio * term_slope)
+        total_slope = total_slope + term_slope
+        more = more | (abs(term_slope) > abs(total_slope) * _TOLERANCE)
+        return more, new_ratio, new_term, total, ratio_slope, term_slope, total_slope
 
     start = x + 1.0 - a
-    one, none = kit.number(1.0), kit.number(0.0)
     inverse = 1.0 / start
-    begin = [one, start, none, one, none, -one, none, none, inverse, inverse * inverse]
-    carries = kit.repeat_while(lanes, begin, take_step, _LIMIT)
-    return carries[8], carries[9]
+    one, none = kit.number(1.0), kit.number(0.0)
+    begin = [none, one, one] + ([none] * 3 if slopes else [])
+    carries = kit.repeat_while(lanes, begin, add_term, _LIMIT)
+    fraction = carries[2] * inverse
+    if not slopes:
+        return fraction
+    return fraction, (carries[5] + fraction) * inverse
+
+
+def _gamma_complement_near_zero(kit, lanes, a, x):
+    """Q(a, x) for a < 1 and x <= 1, where 1 - P would cancel.
+
+    With u = a log x - lgamma(1 + a): -expm1(u) - exp(u) a sum of (-x)**n / ((a + n) n!), n >= 1.
+    """
+
+    def add_term(n, power, total):
+        power = power * (-x / n)
+        term = power / (a + n)
+        total = total + term
+        return abs(term) > abs(total) * _TOLERANCE, power, total
+
+    one, none = kit.number(1.0), kit.number(0.0)
+    _, total = kit.repeat_while(lanes, [one, none], add_term, 60)
+    _, above = lgamma_of_positive(kit, a, kit.call("log", a))
+    less = kit.call("expm1", a * kit.call("log", x) - above)
+    return -less - (less + 1.0) * (a * total)
 
 
 def _gamma_regions(kit, a, x):
@@ -106,11 +145,16 @@ def _gamma_limits(kit, a, x, inside, result, *, lower, upper):
 def _incomplete_gamma(kit, a, x, *, complement):
     inside, far, a_safe, x_safe = _gamma_regions(kit, a, x)
     factor = _gamma_factor(kit, a_safe, x_safe)
-    total, _ = _gamma_series(kit, ~far, a_safe, x_safe)
-    fraction, _ = _gamma_fraction(kit, far, a_safe, x_safe)
+    total = _gamma_series(kit, ~far, a_safe, x_safe)
+    fraction = _gamma_fraction(kit, far, a_safe, x_safe)
     value = factor * far.where(fraction * a_safe, total)
     other = far if not complement else ~far
     result = other.where(1.0 - value, value)
+    if complement:
+        tiny = (a_safe < 1.0) & (x_safe <= 1.0)
+        result = kit.where_rare(
+            tiny, result, lambda: _gamma_complement_near_zero(kit, tiny, a_safe, x_safe)
+        )
     ends = dict(lower=1.0, upper=0.0) if complement else dict(lower=0.0, upper=1.0)
     return _gamma_limits(kit, a, x, inside, result, **ends)
 
@@ -129,14 +173,14 @@ def igammac(kit, a, x):
 
 def _gamma_slopes(kit, far, a, x):
     """dP/da over x**a exp(-x) / gamma(a + 1)."""
-    total, total_slope = _gamma_series(kit, ~far, a, x)
-    fraction, fraction_slope = _gamma_fraction(kit, far, a, x)
+    total, total_slope = _gamma_series(kit, ~far, a, x, slopes=True)
+    fraction, fraction_slope = _gamma_fraction(kit, far, a, x, slopes=True)
     above = kit.call("log", x) - kit.call("digamma", far.where(a, a + 1.0))
     near = total.fma(above, total_slope)
     return far.where(-(fraction.fma(above, fraction_slope)) * a, near)
 
 
-@vector_function("igamma_grad_a", ulps=64, cost=3000, operands=2, f32_by_f64=True)
+@vector_function("igamma_grad_a", ulps=32, cost=3000, operands=2, f32_by_f64=True)
 def igamma_grad_a(kit, a, x):
     """The derivative of P(a, x) with respect to a."""
     inside, far, a_safe, x_safe = _gamma_regions(kit, a, x)
@@ -145,7 +189,7 @@ def igamma_grad_a(kit, a, x):
     return inside.where(result, at_zero.where(kit.number(0.0), math.nan))
 
 
-@vector_function("random_gamma_grad", ulps=64, cost=3000, operands=2, f32_by_f64=True)
+@vector_function("random_gamma_grad", ulps=32, cost=3000, operands=2, f32_by_f64=True)
 def random_gamma_grad(kit, a, x):
     """dx/da of a gamma sample x of shape a: -(dP/da) / (dP/dx); the common factor cancels."""
     inside, far, a_safe, x_safe = _gamma_regions(kit, a, x)
@@ -155,28 +199,21 @@ def random_gamma_grad(kit, a, x):
 
 
 def _beta_fraction(kit, lanes, a, b, x):
-    """1/(1 + d1/(1 + d2/...)), two steps a turn, in lanes of the mask."""
+    """1/(1 + d1/(1 + d2/...)), two terms a turn, in lanes of the mask."""
 
-    def take_steps(m, upper, lower, upper_before, lower_before, fraction):
+    def add_terms(m, ratio, term, total):
         twice = a + m * 2.0
         # d of odd index 2m - 1, then of even index 2m.
         odd = -(a + m - 1.0) * (a + b + m - 1.0) * x / ((twice - 2.0) * (twice - 1.0))
         even = m * (b - m) * x / ((twice - 1.0) * twice)
-        upper_before, upper = upper, upper_before.fma(odd, upper)
-        lower_before, lower = lower, lower_before.fma(odd, lower)
-        upper_before, upper = upper, upper_before.fma(even, upper)
-        lower_before, lower = lower, lower_before.fma(even, lower)
-        found = upper / lower
-        more = abs(found - fraction) > abs(found) * _TOLERANCE
-        size = abs(lower)
-        scale = (size > _SCALE).where(
-            kit.number(1 / _SCALE), (size < 1 / _SCALE).where(kit.number(_SCALE), 1.0)
-        )
-        state = (upper, lower, upper_before, lower_before)
-        return more, *(value * scale for value in state), found
+        ratio, first = _next_of_sum(odd, ratio, term)
+        ratio, second = _next_of_sum(even, ratio, first)
+        total = total + (first + second)
+        size = abs(total) * _TOLERANCE
+        return (abs(first) > size) | (abs(second) > size), ratio, second, total
 
     one, none = kit.number(1.0), kit.number(0.0)
-    return kit.repeat_while(lanes, [one, one, none, one, one], take_steps, _LIMIT)[4]
+    return kit.repeat_while(lanes, [none, one, one], add_terms, _LIMIT)[2]
 
 
 def _beta_factor(kit, a, b, x, y):
@@ -203,8 +240,11 @@ def regularized_incomplete_beta(kit, a, b, x):
     inside = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
     a_safe, b_safe, x_safe = (inside.where(operand, 0.5) for operand in (a, b, x))
     y_pair = kit.two_sum(kit.number(1.0), -x_safe)
-    # The fraction converges fast left of the mean; right of it, I_x(a, b) = 1 - I_y(b, a).
-    swap = x_safe * (a_safe + b_safe + 2.0) > a_safe + 1.0
+    # Right of the mean I_x(a, b) = 1 - I_y(b, a), where the difference does not cancel; near 0 and
+    # 1 the fraction would converge too slowly between the mean and a point a little off it.
+    middle = (x_safe > 0.03) & (x_safe < 0.97)
+    more = middle.where(kit.number(0.0), 1.0)
+    swap = x_safe * (a_safe + b_safe + more * 2.0) > a_safe + more
     p, q = swap.where(b_safe, a_safe), swap.where(a_safe, b_safe)
     u = swap.where(y_pair[0], x_safe), swap.where(y_pair[1], 0.0)
     v = swap.where(x_safe, y_pair[0]), swap.where(0.0, y_pair[1])

@@ -30,9 +30,16 @@ _RATIOS = [
 _FACTORIALS = [float(math.factorial(n)) for n in range(171)]
 
 
-def _tail(kit, s, w):
-    """The sum of (w + k)**-s over k >= 0 for w >= 10."""
-    power = kit.call("pow", w, 1.0 - s)
+def _power(kit, w, low, exponent):
+    """(w + low)**exponent, low being at most an ulp of w."""
+    power = kit.call("pow", w, exponent)
+    slope = exponent * (low / w)
+    return (abs(slope) < 1.0).where(power.fma(slope, power), power)
+
+
+def _tail(kit, s, w, low):
+    """The sum of (w + low + k)**-s over k >= 0 for w >= 10."""
+    power = _power(kit, w, low, 1.0 - s)
     inverse = 1.0 / w
     factor = s * inverse
     total = kit.number(0.5)
@@ -53,16 +60,17 @@ def zeta(kit, s, q):
     """
     s_safe, q_safe = (s > 1.0).where(s, 2.0), (q > -float(_LIMIT)).where(q, 1.0)
 
-    def add_term(turn, total, w):
-        total = total + kit.call("pow", w, -s_safe)
-        w = q_safe + turn
-        return (turn < _START) | (w < _START), total, w
+    def add_term(turn, total, w, low):
+        total = total + _power(kit, w, low, -s_safe)
+        w, low = kit.two_sum(q_safe, turn)
+        return (turn < _START) | (w < _START), total, w, low
 
     everywhere = ~s_safe.is_nan()
-    total, w = kit.repeat_while(
-        everywhere, [kit.number(0.0), q_safe], add_term, _LIMIT + 2 * int(_START)
+    none = kit.number(0.0)
+    total, w, low = kit.repeat_while(
+        everywhere, [none, q_safe, none], add_term, _LIMIT + 2 * int(_START)
     )
-    result = total + _tail(kit, s_safe, w)
+    result = total + _tail(kit, s_safe, w, low)
     result = total.equals(math.inf).where(total, result)
     even = (s * 0.5).equals((s * 0.5).floor())
     pole = (q <= 0.0) & q.equals(q.floor())
@@ -75,7 +83,10 @@ def zeta(kit, s, q):
 
 @vector_function("polygamma", ulps=16, cost=2600, operands=2, f32_by_f64=True)
 def polygamma(kit, n, x):
-    """The derivative of order n of digamma: (-1)**(n+1) n! zeta(n + 1, x); nan for other n."""
+    """The derivative of order n of digamma: (-1)**(n+1) n! zeta(n + 1, x); nan for other n.
+
+    Above order 170, where n! overflows, by logarithms, and 0 where zeta underflows.
+    """
     whole = (n >= 0.0) & n.equals(n.floor())
     series = kit.call("zeta", n + 1.0, x)
     small = n <= 170.0
