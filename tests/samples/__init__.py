@@ -56,7 +56,9 @@ def _text(x: Any) -> str:
     return f"{np.dtype(x.dtype).name}{list(np.shape(x))}".replace(" ", "")
 
 
-def numbers(*shape: int, seed: int = 0, low: float = 0.3, high: float = 1.8, dtype: Any = "f4") -> Any:
+def numbers(
+    *shape: int, seed: int = 0, low: float = 0.3, high: float = 1.8, dtype: Any = "f4"
+) -> Any:
     """Reproducible numbers between low and high, away from where functions bend."""
     drawn = np.random.default_rng(seed).uniform(low, high, shape)
     return np.asarray(drawn).astype(dtype)
