@@ -585,8 +585,9 @@ def _inplace_pairs(
 ) -> frozenset[tuple[int, int]]:
     """(output, input) pairs that may be one memory.
 
-    Outputs are stored in order, each after all that it needs was computed; what a later output
-    still has to read may not be overwritten. Only equations of one shape are considered.
+    Outputs are stored in order, each after all that it needs was computed, in one nest that loads
+    an element once: what an earlier output, or the same, has read is in a register. Only equations
+    of one shape are considered.
     """
     shape = _shape(outvars[0])
     if any(_shape(v) != shape for v in outvars):
@@ -597,22 +598,22 @@ def _inplace_pairs(
         if not eqn.primitive.pointwise:
             unsafe.update(a for a in eqn.invars if isinstance(a, Var))
     done: set[int] = set()
-    last_reader: dict[Var, int] = {}
+    first_reader: dict[Var, int] = {}
     for j, out in enumerate(outvars):
         waiting = [out]
         while waiting:
             v = waiting.pop()
             eqn = maker.get(v)
             if eqn is None:
-                last_reader[v] = j
+                first_reader.setdefault(v, j)
             elif id(eqn) not in done:
                 done.add(id(eqn))
                 waiting.extend(a for a in eqn.invars if isinstance(a, Var))
     position = {v: k for k, v in enumerate(invars)}
     return frozenset(
         (j, position[v])
-        for v, last in last_reader.items()
-        for j in range(last, len(outvars))
+        for v, first in first_reader.items()
+        for j in range(first, len(outvars))
         if v in position
         and v not in unsafe
         and _shape(v) == shape

@@ -358,43 +358,53 @@ class _Scope:
 
     # loops and branches
 
-    def enter(self, atom: Atom, result: Var, number: int, taken: set[int]) -> Storage:
-        """The memory in which a carry starts, holding its initial value: copied if it must live."""
-        if self.may_overwrite(atom, number) and id(self.values[atom].storage) not in taken:  # type: ignore[index]
+    def enter(
+        self, atom: Atom, result: Var, number: int, kind: str, taken: set[int]
+    ) -> Storage:
+        """The memory in which a carry starts, holding its initial value: copied if it must live.
+
+        What is permuted stays in the arena, so that results move to their places without order.
+        """
+        size = byte_size(result.aval)
+        storage = None
+        if self.may_overwrite(atom, number):
             storage = self.values[atom].storage  # type: ignore[index]
-        else:
-            wish, size = self.wanted.get(result), byte_size(result.aval)
+            if id(storage) in taken or not _may_hold(storage, kind):
+                storage = None
+        if storage is None:
+            wish = self.wanted.get(result)
             free = wish is not None and not wish.users and id(wish) not in taken
-            storage = wish if free and wish.size == size else self.assigner.new(size)  # type: ignore
+            if free and wish.size == size and _may_hold(wish, kind):  # type: ignore[union-attr]
+                storage = wish
+            else:
+                storage = self.assigner.new(size)
             self.copy(self.value(atom).place, storage.place, size)  # type: ignore[union-attr]
         taken.add(id(storage))
         return storage  # type: ignore[return-value]
 
-    def carries(self, initial: Sequence[Atom], results: Sequence[Var], number: int) -> list[_Carry]:
+    def carries(
+        self, initial: Sequence[Atom], results: Sequence[Var], number: int, body: Plan, offset: int
+    ) -> list[_Carry]:
+        """The carries of a loop, with second buffers and pointers for those that need them."""
+        variables = body.inputs[offset : offset + len(results)]
+        kinds = _carry_kinds(body, variables, body.outputs[: len(results)])
         taken: set[int] = set()
-        carries = [
-            _Carry(self.enter(atom, var, number, taken))
-            for atom, var in zip(initial, results, strict=True)
-        ]
-        for carry in carries:
+        made = []
+        for atom, var, kind in zip(initial, results, kinds, strict=True):
+            carry = _Carry(self.enter(atom, var, number, kind, taken), kind)
             carry.storage.users += 1  # the loop holds it
-        return carries
-
-    def spare_carries(self, carries: Sequence[_Carry], body: Plan, offset: int) -> None:
-        """Second buffers, and pointers, for the carries that their bodies cannot overwrite."""
-        variables = body.inputs[offset : offset + len(carries)]
-        plans = _carry_kinds(body, variables, body.outputs[: len(carries)])
-        for carry, kind in zip(carries, plans, strict=True):
-            carry.kind = kind
-            if kind in ("swapped", "permuted"):
+            made.append(carry)
+        for carry in made:
+            if carry.kind in ("swapped", "permuted"):
                 carry.pointer = self.assigner.pointer()
                 self.statements.append(Point(carry.pointer, carry.storage.place))
-            if kind == "swapped":
+            if carry.kind == "swapped":
                 spare = self.assigner.new(carry.storage.size)
                 carry.spare_pointer = self.assigner.pointer()
                 self.statements.append(Point(carry.spare_pointer, spare.place))
                 carry.spare = Storage(Place("pointer", carry.spare_pointer), spare.size, True)
                 carry.spare_pieces = spare.pieces
+        return made
 
     def leave(self, carries: Sequence[_Carry], results: Sequence[Var]) -> None:
         """Binds the results of a loop to what its carries hold at the end."""
@@ -405,12 +415,8 @@ class _Scope:
                 self.values[var] = Value(entered)
                 entered.users += 1
                 continue
-            final = Storage(carry.place, entered.size, True, carry.spare_pieces)
-            if entered.users:  # the initial variable is released behind this step
-                final.pieces += entered.pieces
-                entered.pieces = []
-            else:
-                final.pieces += entered.pieces
+            final = Storage(carry.place, entered.size, True, carry.spare_pieces + entered.pieces)
+            entered.pieces = []
             if entered.place.base != "arena":
                 entered.users += ALWAYS  # stays occupied: which of the two it is, is not known
             self.values[var] = Value(final)
@@ -426,9 +432,8 @@ class _Carry:
 
     __slots__ = ("kind", "pointer", "spare", "spare_pieces", "spare_pointer", "storage")
 
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-        self.kind = "copied"
+    def __init__(self, storage: Storage, kind: str) -> None:
+        self.storage, self.kind = storage, kind
         self.pointer: int | None = None
         self.spare: Storage | None = None
         self.spare_pointer: int | None = None
@@ -441,6 +446,10 @@ class _Carry:
     def inside(self) -> Storage:
         """The storage as the body sees it."""
         return Storage(self.place, self.storage.size, True)
+
+
+def _may_hold(storage: Storage, kind: str) -> bool:
+    return kind != "permuted" or storage.place.base == "arena"
 
 
 def last_uses(plan: Plan) -> dict[Var, int]:
@@ -538,12 +547,9 @@ def _advance_carries(
     scope: _Scope, inner: _Scope, carries: Sequence[_Carry], carry_vars: Sequence[Var]
 ) -> None:
     """Ends the body: each carry takes its next value, all at once."""
-    statements, assigner = inner.statements, scope.assigner
-    places = {c.place: k for k, c in enumerate(carries)}
-    late: list[Copy] = []
+    moves: list[Copy] = []
     targets: list[int] = []
     sources: list[int] = []
-    held = []
     for k, carry in enumerate(carries):
         found = inner.found[k]
         if carry.kind == "swapped" and found.storage is carry.spare:
@@ -553,23 +559,30 @@ def _advance_carries(
             other = carries[carry_vars.index(inner.plan.outputs[k])]  # type: ignore[arg-type]
             targets.append(carry.pointer)  # type: ignore[arg-type]
             sources.append(other.pointer)  # type: ignore[arg-type]
-        elif found.place != carry.place:
-            size = carry.storage.size
-            if not size:
-                continue
-            if any(found.storage.place == place for place in places):
-                waiting = assigner.new(size)
-                held.append(waiting)
-                statements.append(Copy(found.place, waiting.place, size))
-                late.append(Copy(waiting.place, carry.place, size))
-            else:
-                late.append(Copy(found.place, carry.place, size))
-    statements += late
+        else:
+            moves.append(Copy(found.place, carry.place, carry.storage.size))
+    _move_all(inner, moves)
     if targets:
-        statements.append(Permute(tuple(targets), tuple(sources)))
+        inner.statements.append(Permute(tuple(targets), tuple(sources)))
     inner.finish()
+
+
+def _move_all(scope: _Scope, moves: Sequence[Copy]) -> None:
+    """Copies as if all at once: what might be overwritten before it is read waits elsewhere."""
+    moves = [m for m in moves if m.size and m.source != m.target]
+    targets = {m.target for m in moves}
+    late, held = [], []
+    for move in moves:
+        source = move.source
+        if len(moves) > 1 and (source in targets or source.base == "pointer"):
+            waiting = scope.assigner.new(move.size)
+            held.append(waiting)
+            scope.statements.append(Copy(source, waiting.place, move.size))
+            source = waiting.place
+        late.append(Copy(source, move.target, move.size))
+    scope.statements += late
     for waiting in held:
-        assigner.free(waiting)
+        scope.assigner.free(waiting)
 
 
 def _scan(scope: _Scope, step: Nested, number: int) -> None:
@@ -577,9 +590,8 @@ def _scan(scope: _Scope, step: Nested, number: int) -> None:
     consts, count = params["num_consts"], params["num_carry"]
     (body,) = step.plans
     carries = scope.carries(
-        step.operands[consts : consts + count], step.results[:count], number
+        step.operands[consts : consts + count], step.results[:count], number, body, consts
     )
-    scope.spare_carries(carries, body, consts)
     advances: list[Advance] = []
 
     def stepped(place: Place, aval: Any, owned: bool) -> Storage:
@@ -626,8 +638,7 @@ def _while(scope: _Scope, step: Nested, number: int) -> None:
     params = step.eqn.params
     tests, consts = params["cond_nconsts"], params["body_nconsts"]
     condition, body = step.plans
-    carries = scope.carries(step.operands[tests + consts :], step.results, number)
-    scope.spare_carries(carries, body, consts)
+    carries = scope.carries(step.operands[tests + consts :], step.results, number, body, consts)
     operands = [_unowned(scope.value(a)) for a in step.operands[: tests + consts]]
     seen = [Value(Storage(c.place, c.storage.size, False)) for c in carries]
     test = scope.inner(condition, [*operands[:tests], *seen], [None])
@@ -689,22 +700,14 @@ def _cond(scope: _Scope, step: Nested, number: int) -> None:
 
 def _settle(scope: _Scope, inner: _Scope, targets: Sequence[Storage]) -> None:
     """Ends a branch: each result moves to its place, all at once."""
-    places = {s.place for s in targets}
-    late, held = [], []
-    for found, target in zip(inner.found, targets, strict=True):
-        if found.place == target.place or not target.size:
-            continue
-        source = found.place
-        if found.storage.place in places:
-            waiting = scope.assigner.new(target.size)
-            held.append(waiting)
-            inner.statements.append(Copy(source, waiting.place, target.size))
-            source = waiting.place
-        late.append(Copy(source, target.place, target.size))
-    inner.statements += late
+    _move_all(
+        inner,
+        [
+            Copy(found.place, target.place, target.size)
+            for found, target in zip(inner.found, targets, strict=True)
+        ],
+    )
     inner.finish()
-    for waiting in held:
-        scope.assigner.free(waiting)
 
 
 def _flows(plan: Plan) -> dict[int, int]:

@@ -14,6 +14,7 @@ import numpy as np
 from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, drop_unused_equations
 from frit.ir.types import ShapedArray
 from frit.optimize.fingerprint import Constants, literal_key, param_key, type_key
+from frit.transforms.trace import trace_to_jaxpr
 
 _LOOPS = frozenset(("scan", "while", "cond"))
 
@@ -31,6 +32,48 @@ def map_bodies(eqn: JaxprEqn, function: Callable[[Jaxpr], Jaxpr]) -> JaxprEqn:
         return value
 
     return eqn.replace(params={name: mapped(value) for name, value in eqn.params.items()})
+
+
+def expand(jaxpr: Jaxpr, expansion_of: Callable[[JaxprEqn], Callable[..., Any] | None]) -> Jaxpr:
+    """`jaxpr` with some equations replaced by what `expansion_of` gives for them, traced.
+
+    Before: { lambda ; x y. let z = dot_general x y in (z,) }
+    After:  { lambda ; x y. let z = library_call[blas_sgemm] x y in (z,) }
+    """
+    replaced: dict[Var, Atom] = {}
+    eqns: list[JaxprEqn] = []
+
+    def current(atom: Atom) -> Atom:
+        return replaced.get(atom, atom) if isinstance(atom, Var) else atom
+
+    for eqn in jaxpr.eqns:
+        operands = [current(a) for a in eqn.invars]
+        if any(new is not old for new, old in zip(operands, eqn.invars, strict=True)):
+            eqn = eqn.replace(invars=operands)
+        function = expansion_of(eqn)
+        if function is None:
+            eqns.append(map_bodies(eqn, lambda body: expand(body, expansion_of)))
+            continue
+        results = _traced_into(eqns, function, operands, eqn.primitive.multiple_results)
+        replaced.update(zip(eqn.outvars, results, strict=True))
+    return jaxpr.replace(eqns=eqns, outvars=[current(a) for a in jaxpr.outvars])
+
+
+def _traced_into(
+    eqns: list[JaxprEqn], function: Callable[..., Any], operands: list[Atom], many: bool
+) -> list[Atom]:
+    """Appends the equations of a function of `operands`; returns its results."""
+    inner, consts = trace_to_jaxpr(
+        lambda *xs: function(*xs) if many else [function(*xs)], [a.aval for a in operands]
+    )
+    assert not consts, "an expansion holds no arrays"
+    moved: dict[Var, Atom] = dict(zip(inner.invars, operands, strict=True))
+
+    def now(atom: Atom) -> Atom:
+        return moved.get(atom, atom) if isinstance(atom, Var) else atom
+
+    eqns += [eqn.replace(invars=[now(a) for a in eqn.invars]) for eqn in inner.eqns]
+    return [now(a) for a in inner.outvars]
 
 
 def drop_dead(jaxpr: Jaxpr) -> Jaxpr:

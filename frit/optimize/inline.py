@@ -24,7 +24,7 @@ from frit.ir.jaxpr import (
 from frit.ir.primitive import Primitive
 from frit.ir.types import typeof
 from frit.optimize.fingerprint import Constants
-from frit.primitives.calls import optimization_barrier
+from frit.primitives.shapes import optimization_barrier
 from frit.transforms.trace import trace_to_jaxpr
 
 Lowered = Callable[[JaxprEqn], bool]

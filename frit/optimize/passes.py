@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr
-from frit.optimize.cleanup import drop_dead, fold_constants, merge_equal
+from collections.abc import Callable
+from typing import Any
+
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from frit.optimize.cleanup import drop_dead, expand, fold_constants, merge_equal
 from frit.optimize.fingerprint import Constants
 from frit.optimize.inline import Lowered, inline_calls
 
+Expansion = Callable[[JaxprEqn], Callable[..., Any] | None]
 
-def optimize(closed: ClosedJaxpr, constants: Constants, is_lowered: Lowered) -> Jaxpr:
-    """The flat jaxpr of a program; its leading inputs are `constants`."""
+
+def optimize(
+    closed: ClosedJaxpr, constants: Constants, is_lowered: Lowered, expansion_of: Expansion
+) -> Jaxpr:
+    """The flat jaxpr of a program; its leading inputs are `constants`.
+
+    is_lowered: whether an equation needs no decomposition. expansion_of: what a target computes
+    an equation by, as a function, or None.
+    """
     jaxpr = inline_calls(closed, constants, is_lowered)
-    return drop_dead(merge_equal(fold_constants(drop_dead(jaxpr))))
+    jaxpr = drop_dead(merge_equal(fold_constants(drop_dead(jaxpr))))
+    return drop_dead(merge_equal(expand(jaxpr, expansion_of)))

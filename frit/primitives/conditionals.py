@@ -25,7 +25,7 @@ from frit.ir.jaxpr import (
 from frit.ir.primitive import Params, Primitive
 from frit.ir.types import typeof
 from frit.primitives.calls import nonzero_tangents, spread_tangents
-from frit.primitives.elementwise import ne, select_n
+from frit.primitives.comparison_and_bits import ne, select_n
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import (

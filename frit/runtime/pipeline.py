@@ -27,7 +27,7 @@ from frit import config
 from frit.backends.llvm import driver, engine
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
-from frit.codegen import grouping, lower
+from frit.codegen import grouping, library, lower
 from frit.codegen.buffers import BufferPlan, print_plan
 from frit.codegen.buffers_check import check_buffers
 from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
@@ -45,11 +45,15 @@ from frit.runtime.program import Executable, Program, ReferenceProgram
 
 @dataclass(frozen=True)
 class Compilation:
-    """A program on its way through the stages; each fills what is its own."""
+    """A program on its way through the stages; each fills what is its own.
+
+    given: how many of the constants came with the program; decompositions may add more.
+    """
 
     closed: ClosedJaxpr
     constants: Constants
     donated: tuple[bool, ...]
+    given: int
     jaxpr: Jaxpr | None = None
     plan: Plan | None = None
     functions: dict[int, Any] | None = None
@@ -78,7 +82,8 @@ def is_lowered(eqn: JaxprEqn) -> bool:
 
 
 def _optimize(subject: Compilation) -> Compilation:
-    return replace(subject, jaxpr=optimize(subject.closed, subject.constants, is_lowered))
+    jaxpr = optimize(subject.closed, subject.constants, is_lowered, library.expansion_of)
+    return replace(subject, jaxpr=jaxpr)
 
 
 def _group(subject: Compilation) -> Compilation:
@@ -134,6 +139,7 @@ def _load(subject: Compilation) -> Compilation:
     executable = Executable(
         entry,
         [_array_type(t) for t in subject.jaxpr.out_avals],
+        subject.constants.values[subject.given :],
         plan.constants,
         driver.arena_bytes(plan),
         plan.callbacks,
@@ -211,7 +217,7 @@ def compile_jaxpr(
         if executable is not None:
             _cache.move_to_end(key)
     if executable is None:
-        executable = _compile(Compilation(closed, constants, flags))
+        executable = _compile(Compilation(closed, constants, flags, len(constants.values)))
         with _lock:
             _cache[key] = executable
             while len(_cache) > CACHE_SIZE:

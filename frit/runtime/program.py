@@ -38,16 +38,22 @@ class Executable:
         self,
         entry: Any,
         outputs: Sequence[Any],
-        constants: Sequence[np.ndarray],
+        constants: Sequence[Any],
+        literals: Sequence[np.ndarray],
         arena_bytes: int,
         callbacks: Sequence[Any],
         donated_outputs: dict[int, int],
         text: str,
     ) -> None:
-        """entry: the ctypes function. outputs: their types. constants: values of literals."""
+        """entry: the ctypes function. outputs: their types.
+
+        constants: arrays that belong to the code, not to the program. literals: scalars that
+        memory must hold.
+        """
         self.entry = entry
         self.outputs = [(tuple(t.shape), t.storage_dtype) for t in outputs]
-        self.literals = list(constants)
+        self.constants = [np.ascontiguousarray(c) for c in constants]
+        self.literals = list(literals)
         self.arena_bytes = arena_bytes
         self.callbacks = list(callbacks)
         self.donated_outputs = donated_outputs
@@ -57,14 +63,16 @@ class Executable:
         self._called_back = CALLBACK(self._call_back)
         self._address = ctypes.cast(self._called_back, ctypes.c_void_p).value
 
-    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The outputs for C-contiguous inputs of the right types, constants first.
+    def run(
+        self, constants: Sequence[np.ndarray], arrays: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """The outputs for C-contiguous inputs of the right types; the program's constants first.
 
         Raises what a callback of the program raised.
         """
-        operands = [*arrays, *self.literals]
+        operands = [*constants, *self.constants, *arrays, *self.literals]
         results = [
-            arrays[self.donated_outputs[j]].reshape(shape)
+            operands[self.donated_outputs[j]].reshape(shape)
             if j in self.donated_outputs
             else memory.empty(shape, dtype)
             for j, (shape, dtype) in enumerate(self.outputs)
@@ -151,7 +159,7 @@ class Program:
             np.ascontiguousarray(a, dtype).reshape(np.shape(a))
             for a, dtype in zip(arrays, self.inputs, strict=True)
         ]
-        return self.executable.run([*self.constants, *operands])
+        return self.executable.run(self.constants, operands)
 
 
 class ReferenceProgram:

@@ -12,6 +12,7 @@ statements are split into functions, since LLVM is superlinear in the size of on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,10 @@ class _Function:
         symbol = call.symbol
         self.driver.module.declare(symbol, VOID, [PTR] * len(call.arguments))
         self.driver.imported.add(symbol)
-        with b.loop(0, constant(I64, call.batch)) as loop:
+        with ExitStack() as loops:
+            steps = [
+                loops.enter_context(b.loop(0, constant(I64, extent))).index for extent in call.batch
+            ]
             arguments = []
             for argument, known in zip(call.arguments, fixed, strict=True):
                 if known is not None:
@@ -237,8 +241,8 @@ class _Function:
                 at = scratch if base is None else base[argument.value]
                 if argument.offset:
                     at = b.gep(at, argument.offset, I8)
-                if argument.stride and call.batch > 1:
-                    at = b.gep(at, b.mul(loop.index, argument.stride), I8)
+                for step, stride in zip(steps, argument.stride, strict=False):
+                    at = b.gep(at, b.mul(step, stride), I8)
                 arguments.append(at)
             b.call(symbol, VOID, arguments)
 
