@@ -195,6 +195,9 @@ def _combination(
     TypeError or ValueError where its results are not such scalars.
     """
     types = [typeof(x) for x in starts]
+    if any(t.shape for t in types):  # type: ignore[attr-defined]
+        shapes = [t.shape for t in types]  # type: ignore[attr-defined]
+        raise ValueError(f"{name} found non-scalar initial value: {shapes}")
     count = len(types)
 
     def flat(*values: Any) -> list[Any]:
@@ -278,14 +281,19 @@ def reduce_window(
     ones = (1,) * len(dimensions)
     strides = ones if window_strides is None else as_sizes(window_strides)
     spread = ones if window_dilation is None else as_sizes(window_dilation)
+    base = ones if base_dilation is None else as_sizes(base_dilation)
+    shape = shape_of(xs[0])
+    Windows(dimensions, strides, ((0, 0),) * len(dimensions), base, spread).check(
+        "reduce_window", shape
+    )
     if isinstance(padding, str):
         extents = tuple(map(dilated, dimensions, spread))
-        padding = padtype_to_pads(shape_of(xs[0]), extents, strides, padding)
+        padding = padtype_to_pads(shape, extents, strides, padding)
     windows = Windows(
         dimensions,
         strides,
         tuple((as_sizes(entry)[0], as_sizes(entry)[1]) for entry in padding),
-        ones if base_dilation is None else as_sizes(base_dilation),
+        base,
         spread,
     )
     monoid = _WINDOW_MONOIDS.get(_monoid(computation, starts))

@@ -19,16 +19,14 @@ from frit.lax.operands import (
     as_size,
     as_sizes,
     aval_of,
-    dtype_of,
     is_array,
     rank_of,
     shape_of,
     user_dtype,
 )
 from frit.primitives.conversion import convert_element_type as convert_element_type_p
-from frit.primitives.elementwise import copy as copy_p
-from frit.primitives.elementwise import stop_gradient as stop_gradient_p
 from frit.primitives.padding import pad as pad_p
+from frit.primitives.scalar_meaning import convert
 from frit.primitives.shapes import broadcast_in_dim as broadcast_in_dim_p
 from frit.primitives.shapes import concatenate as concatenate_p
 from frit.primitives.shapes import dim_as_value as dim_as_value_p
@@ -54,7 +52,6 @@ __all__ = [
     "collapse",
     "concatenate",
     "concatenate_p",
-    "copy_p",
     "empty",
     "expand_dims",
     "full",
@@ -76,8 +73,6 @@ __all__ = [
     "squeeze_p",
     "stack",
     "stack_p",
-    "stop_gradient",
-    "stop_gradient_p",
     "tile",
     "tile_p",
     "transpose",
@@ -319,8 +314,8 @@ def converted_scalar(value: Any, dtype: Any, weak: bool) -> Any:
             f"a value of type {aval} cannot fill an array of {dtype}: give an element of that type."
         )
     is_scalar = isinstance(value, (bool, int, float, complex, np.generic))
-    if is_scalar and not weak and (np.isfinite(value) or dtypes.is_inexact(dtype)):
-        return np.asarray(value).astype(dtype)[()]
+    if is_scalar and not weak:
+        return convert(np.asarray(value, aval.dtype), dtype)[()]
     if is_scalar and weak and np.isfinite(value):
         kind = complex if dtypes.is_complex(dtype) else float if dtypes.is_floating(dtype) else int
         if dtypes.python_scalar_dtype(kind) == dtype:
@@ -346,16 +341,6 @@ def shape_as_value(shape: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------- fences
-
-
-def stop_gradient(x: Any) -> Any:
-    """`x`, whose derivative is taken to be zero; x may be a pytree."""
-
-    def stop(leaf: Any) -> Any:
-        is_key = isinstance(dtype_of(leaf), dtypes.ExtendedDType)
-        return leaf if is_key else stop_gradient_p(leaf)
-
-    return trees.map(stop, x)
 
 
 def optimization_barrier(operand: Any, /) -> Any:

@@ -174,8 +174,8 @@ def _result_types(
     dtype = product_dtype(
         "lax.dot_general", lhs.dtype, rhs.dtype, preferred_element_type, precision
     )
-    weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
-    return ShapedArray(contracted_shape(lhs.shape, rhs.shape, axes), dtype, weak)
+    shape = contracted_shape(lhs.shape, rhs.shape, axes)
+    return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
 # ---------------------------------------------------------------------------------------- meaning

@@ -80,7 +80,7 @@ def scan_from_either_end(
 # --------------------------------------------------------------------------------- what they share
 
 
-def _types_of(name: str) -> Callable[..., Any]:
+def _types_of(name: str, *, inexact: bool = False) -> Callable[..., Any]:
     def result_types(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         if axis < 0:
             raise ValueError(
@@ -89,10 +89,10 @@ def _types_of(name: str) -> Callable[..., Any]:
             )
         if axis >= x.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
-        if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
+        if not (dtypes.is_inexact(x.dtype) or (dtypes.is_integer(x.dtype) and not inexact)):
             raise TypeError(
                 f"{name} does not accept dtype {dtype_name(x.dtype)}. Accepted dtypes are "
-                "subtypes of number."
+                f"subtypes of {'inexact' if inexact else 'number'}."
             )
         return x
 
@@ -109,6 +109,19 @@ def _evaluate_by(accumulate: Callable[..., Any]) -> Callable[..., Any]:
         return (np.flip(result, axis) if reverse else result).astype(x.dtype)
 
     return evaluate
+
+
+def _running_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
+    def accumulate(x: np.ndarray, axis: int) -> np.ndarray:
+        result = ufunc.accumulate(x, axis)
+        if x.dtype.kind != "f":
+            return result
+        wanted = np.signbit(x) if ufunc is np.minimum else ~np.signbit(x)
+        seen = np.logical_or.accumulate((x == 0) & wanted, axis)  # +0 is greater than -0
+        negative = seen if ufunc is np.minimum else ~seen
+        return np.where(result == 0, np.where(negative, -0.0, 0.0).astype(x.dtype), result)
+
+    return accumulate
 
 
 def _running_log_sum(x: np.ndarray, axis: int) -> np.ndarray:
@@ -154,9 +167,8 @@ def _add_logs(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 
 
 def _cumulative(name: str, accumulate: Callable[..., Any], **rules: Any) -> Primitive:
-    primitive = Primitive(
-        name, result_types=_types_of(name), evaluate=_evaluate_by(accumulate), **rules
-    )
+    types = _types_of(name, inexact=name == "cumlogsumexp")
+    primitive = Primitive(name, result_types=types, evaluate=_evaluate_by(accumulate), **rules)
 
     def batch(lanes: Any, operands: Any, mapped: Any, *, axis: int, reverse: bool) -> Any:
         (x,), (d,) = operands, mapped
@@ -183,12 +195,12 @@ cumprod = _cumulative(
 )
 cummax = _cumulative(
     "cummax",
-    lambda x, axis: np.maximum.accumulate(x, axis),
+    _running_extreme(np.maximum),
     jvp=_jvp_of_scan(lambda a, b: [max_(a[0], b[0])]),
 )
 cummin = _cumulative(
     "cummin",
-    lambda x, axis: np.minimum.accumulate(x, axis),
+    _running_extreme(np.minimum),
     jvp=_jvp_of_scan(lambda a, b: [min_(a[0], b[0])]),
 )
 cumlogsumexp = _cumulative("cumlogsumexp", _running_log_sum, jvp=_log_sum_jvp, accuracy=order)

@@ -297,8 +297,12 @@ def _arg_types(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> Sh
         )
     if not dtypes.is_integer(index_dtype):
         raise TypeError(f"index_dtype must be an integer type, but got {dtype_name(index_dtype)}")
-    shape = tuple(s for i, s in enumerate(x.shape) if i != axis)
-    return ShapedArray(shape, index_dtype, x.weak_type)
+    if dtypes.is_complex(x.dtype) or isinstance(x.dtype, dtypes.ExtendedDType):
+        raise TypeError(
+            f"argmin and argmax do not accept dtype {dtype_name(x.dtype)}: its elements have no "
+            "order. Accepted dtypes are subtypes of integer, floating, bool."
+        )
+    return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i != axis), index_dtype)
 
 
 def _evaluate_arg(chooser: Callable[..., Any]) -> Callable[..., Any]:
