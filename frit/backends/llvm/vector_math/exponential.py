@@ -56,7 +56,7 @@ def exp_of_pair(kit, x, low):
     return kit.scale(1.0 + (p[0] + p[1]), n)
 
 
-@vector_function("exp", ulps=1, cost=24)
+@vector_function("exp", ulps=2, cost=24)
 def exp(kit, x):
     smallest, largest = exp_range(kit)
     high_part, low_part = LN2_PARTS[kit.double]
@@ -67,7 +67,7 @@ def exp(kit, x):
     return kit.scale(1.0 + p, n)
 
 
-@vector_function("exp2", ulps=1, cost=26)
+@vector_function("exp2", ulps=2, cost=26)
 def exp2(kit, x):
     smallest, largest = (-1080.0, 1025.0) if kit.double else (-152.0, 129.0)
     x = x.larger(smallest).smaller(largest)

@@ -93,7 +93,7 @@ def rsqrt(kit, x):
     return 1.0 / x.sqrt()
 
 
-@vector_function("cbrt", ulps=1, cost=50)
+@vector_function("cbrt", ulps=2, cost=50)
 def cbrt(kit, x):
     """A quartic start on the significand, then Halley's iteration (once for f32, twice for f64)."""
     a = abs(x)

@@ -7,7 +7,7 @@ with 192 bits of 2/pi (Payne & Hanek 1983), a scalar function for the rare lanes
 
 import math
 
-from frit.backends.llvm.builder import F64, I64, I128
+from frit.backends.llvm.builder import F64, I64, I128, constant
 from frit.backends.llvm.vector_math.coefficients import PI_HALF_PARTS, TWO_OVER_PI_WORDS
 from frit.backends.llvm.vector_math.definitions import scalar_helper, vector_function
 
@@ -31,53 +31,57 @@ def _reduce_near(kit, x):
 
 
 def _reduce_far(kit, x):
-    """The same for any finite x, in a scalar f64 kit; integer arithmetic of 128 bits."""
+    """The same for any finite x with |x| > 1, in a scalar f64 kit, by integers of 64 bits."""
     builder = kit.builder
     bits = x.bits()
     exponent = ((bits >> 52) & 0x7FF) - 1075
     significand = (bits & ((1 << 52) - 1)) | (1 << 52)
-    # x = significand 2**exponent; drop the words of 2/pi that only make multiples of 4.
+    # x = significand 2**exponent; of 2/pi drop the bits that only make multiples of 4.
     first = exponent + 62
     word, shift = first >> 6, first & 63
     base = builder.module.constant_array("frit.two_over_pi", I64, TWO_OVER_PI_WORDS)
-
-    def wide(value):
-        return kit.wrap(builder.zext(value.value, I128))
-
-    def load(offset):
-        return kit.wrap(builder.load(I64, builder.gep(base, (word + offset).value, I64)))
-
-    words = [load(offset) for offset in range(4)]
-
-    def window(position):
-        both = (wide(words[position]) << 64) | wide(words[position + 1])
-        return kit.wrap(builder.trunc(((both << wide(shift)) >> 64).value, I64))
-
-    m = wide(significand)
-    parts = [m * wide(window(position)) for position in range(3)]
-    total = (parts[0] << 64) + parts[1] + (parts[2] >> 64)
-    # total is x 2/pi in units of 2**-126, modulo 4: the top two bits are n, rounded to nearest.
-    n = (total + (1 << 125)) >> 126
-    fraction = total - (n << 126)
-    negative = fraction < 0
-    magnitude = negative.where(-fraction, fraction)
-    zeros = kit.wrap(builder.ctlz(magnitude.value))
-    # A fraction of 0 does not occur: no float is a multiple of pi/2.
-    normal = magnitude << kit.bounded_above(zeros, 127)
-    high = kit.wrap(builder.trunc((normal >> 75).value, I64))
-    low = kit.wrap(builder.trunc(((normal >> 22) & ((1 << 53) - 1)).value, I64))
-    count = kit.wrap(builder.trunc(zeros.value, I64))
-    scale = kit.power_of_two(-51 - count)
-    high = kit.wrap(builder.uitofp(high.value, F64)) * scale
-    low = kit.wrap(builder.uitofp(low.value, F64)) * (scale * 2.0**-53)
-    first, second, _ = PI_HALF_PARTS["f64"]
-    r, error = kit.two_product(high, kit.number(first))
-    error = high.fma(second, low.fma(first, error))
+    words = [
+        builder.load(I64, builder.gep(base, (word + offset).value, I64)) for offset in range(4)
+    ]
+    top, middle, bottom = (
+        kit.wrap(builder.fshl(words[i], words[i + 1], shift.value)) for i in range(3)
+    )
+    # The product modulo 4, in units of 2**-126, as two words.
+    high, low = _wide_product(kit, significand, middle)
+    carry, _ = _wide_product(kit, significand, bottom)
+    low = low + carry
+    overflow = kit.wrap(builder.icmp("ult", low.value, carry.value))
+    high = high + significand * top + overflow.where(kit.integer(1), 0)
+    # The top two bits are the quarter turns, rounded to nearest; the rest is a signed fraction.
+    quarters = (high + (1 << 61)) >> 62
+    high = high - (quarters << 62)
+    negative = high < 0
+    high = negative.where(~high + low.equals(0).where(kit.integer(1), 0), high)
+    low = negative.where(-low, low)
+    # No double is so close to a multiple of pi/2 that the high word is 0.
+    zeros = kit.wrap(builder.ctlz(high.value))
+    leading = builder.fshl(high.value, low.value, zeros.value)
+    following = (low << (zeros & 63)).value
+    trailing = kit.wrap(builder.fshl(leading, following, constant(I64, 53))) >> 11
+    leading = kit.wrap(leading) >> 11
+    scale = kit.power_of_two(-51 - zeros)
+    fraction = kit.wrap(builder.sitofp(leading.value, F64)) * scale
+    rest = kit.wrap(builder.sitofp(trailing.value, F64)) * (scale * 2.0**-53)
+    half_pi, half_pi_low, _ = PI_HALF_PARTS["f64"]
+    r, error = kit.two_product(fraction, kit.number(half_pi))
+    error = fraction.fma(half_pi_low, rest.fma(half_pi, error))
     r, rest = kit.fast_two_sum(r, error)
     flip = (x < 0.0) ^ negative
-    quarter = kit.wrap(builder.trunc(n.value, I64))
-    quarter = (x < 0.0).where(-quarter, quarter)
-    return quarter, flip.where(-r, r), flip.where(-rest, rest)
+    quarters = (x < 0.0).where(-quarters, quarters)
+    return quarters, flip.where(-r, r), flip.where(-rest, rest)
+
+
+def _wide_product(kit, x, y):
+    """(high, low) words of the unsigned product of two words."""
+    builder = kit.builder
+    product = builder.mul(builder.zext(x.value, I128), builder.zext(y.value, I128))
+    high = builder.trunc(builder.lshr(product, 64), I64)
+    return kit.wrap(high), kit.wrap(builder.trunc(product, I64))
 
 
 def _sine_of(kit, r, low):
@@ -121,53 +125,55 @@ def tangent_from(kit, quarter, r, low):
     return high + low
 
 
-def _circular(kit, x, name, finish):
-    """A circular function: `finish` of the reduced argument, far lanes in a scalar function."""
-    a = abs(x)
-    far = a > _bound(kit)
-    result = finish(kit, *_reduce_near(kit, far.where(0.0, x)))
+def _circular(kit, x, name, finish, turn=0):
+    """A circular function: `finish` of the reduced argument, far lanes in a scalar function.
+
+    turn: quarter turns to add, by which sine and cosine share one scalar function.
+    """
+    far = abs(x) > _bound(kit)
+    quarters, r, low = _reduce_near(kit, far.where(0.0, x))
+    result = finish(kit, quarters + turn, r, low)
 
     def replace():
-        return kit.each_lane(_far_helper(kit, name, finish), x)
+        return kit.each_lane(_far_helper(kit, name, finish), x, kit.number(turn))
 
     return kit.where_rare(far, result, replace)
 
 
 def _far_helper(kit, name, finish):
-    """A scalar function for |x| beyond the bound: infinities give nan."""
+    """A scalar function of x and quarter turns for |x| beyond the bound: infinities give nan."""
 
-    def formula(scalar, x):
+    def formula(scalar, x, turn):
         wide = scalar if scalar.double else scalar.in_double()
         wide.digits = 53
         finite = abs(x) < math.inf
         # Other lanes come along too; they must not index outside the table.
         operand = (finite & (abs(x) > 1.0)).where(x, 1e30)
         operand = operand if scalar.double else operand.to(F64)
-        result = finish(wide, *_reduce_far(wide, operand))
+        quarters, r, low = _reduce_far(wide, operand)
+        more = scalar.wrap(scalar.builder.fptosi(turn.value, I64))
+        result = finish(wide, quarters + more, r, low)
         result = result if scalar.double else result.to(scalar.element)
         return finite.where(result, math.nan)
 
     symbol = f"frit.{name}.far.{kit.element.code}"
-    return scalar_helper(kit.builder.module, symbol, kit.element, 1, formula)
+    return scalar_helper(kit.builder.module, symbol, kit.element, 2, formula)
 
 
 @vector_function("sin", ulps=2, cost=50)
 def sin(kit, x):
-    result = _circular(kit, x, "sin", sine_from)
+    result = _circular(kit, x, "sine", sine_from)
     return x.equals(0.0).where(x, result)
 
 
 @vector_function("cos", ulps=2, cost=50)
 def cos(kit, x):
-    def finish(kit, quarter, r, low):
-        return sine_from(kit, quarter + 1, r, low)
-
-    return _circular(kit, x, "cos", finish)
+    return _circular(kit, x, "sine", sine_from, turn=1)
 
 
 @vector_function("tan", ulps=2, cost=75)
 def tan(kit, x):
-    result = _circular(kit, x, "tan", tangent_from)
+    result = _circular(kit, x, "tangent", tangent_from)
     return (abs(x) < 2.0 ** (-kit.mantissa / 2 - 2)).where(x, result)
 
 
