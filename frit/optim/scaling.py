@@ -124,6 +124,7 @@ def scale_by_rprop(
 ):
     """step * sign(g): the step grows while the sign stays, and shrinks when it turns.
 
+    What is given out lags one step behind, and is 0 where the sign has turned since.
     Source: Riedmiller & Braun 1993, A direct adaptive method for faster backpropagation learning.
     """
 
@@ -144,8 +145,11 @@ def scale_by_rprop(
             updates,
             steps,
         )
-        updates = tree_map(lambda a, u: jnp.where(a < 0, jnp.zeros_like(u), u), agreement, moves)
-        return updates, ScaleByRpropState(steps, moves)
+        # As optax has it, the move given out is the one of the step before.
+        late = tree_map(
+            lambda a, u: jnp.where(a < 0, jnp.zeros_like(u), u), agreement, state.prev_updates
+        )
+        return late, ScaleByRpropState(steps, moves)
 
     return GradientTransformation(init, update)
 

@@ -1,0 +1,214 @@
+"""What is drawn to compare frit with real jax: one set of lines makes and tests the values.
+
+A case is a function of `(random, jnp, key)` and how close its draws must be:
+
+    EXACT      bit for bit: bits, integers, uniform floats, choices among them
+    ulps(n)    within n units in the last place: draws through log, erf_inv and the like
+    COUNTS     integers through logarithms: one in a hundred may differ, as a boundary may
+    relative   to this relative error: results of linear algebra
+"""
+
+import base64
+import hashlib
+
+import numpy as np
+
+DRAWS = 10_000
+KEPT = 256
+SEED = 20_240_611
+
+EXACT, COUNTS = "exact", "counts"
+
+
+def ulps(n):
+    return n
+
+
+def relative(error):
+    return float(error)
+
+
+N = (DRAWS,)
+INT_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+PROBABILITIES = np.array([0.1, 0.2, 0.3, 0.25, 0.15], np.float32)
+
+
+def floating(dtype):
+    """The cases of one float dtype, by name."""
+    d = np.dtype(dtype)
+    one = lambda x: np.asarray(x, d)
+    return {
+        "uniform": (EXACT, lambda r, jnp, k: r.uniform(k, N, d)),
+        "uniform, 2 axes": (EXACT, lambda r, jnp, k: r.uniform(k, (100, 100), d)),
+        "uniform, bounds": (ulps(1), lambda r, jnp, k: r.uniform(k, N, d, -3.0, 5.0)),
+        "normal": (ulps(2), lambda r, jnp, k: r.normal(k, N, d)),
+        "truncated_normal": (ulps(8), lambda r, jnp, k: r.truncated_normal(k, -1.5, 2.0, N, d)),
+        "lognormal": (ulps(8), lambda r, jnp, k: r.lognormal(k, one(0.5), N, d)),
+        "maxwell": (ulps(8), lambda r, jnp, k: r.maxwell(k, N, d)),
+        "double_sided_maxwell": (
+            ulps(8),
+            lambda r, jnp, k: r.double_sided_maxwell(k, 0.0, 2.0, N, d),
+        ),
+        "rayleigh": (ulps(4), lambda r, jnp, k: r.rayleigh(k, one(2.0), N, d)),
+        "wald": (relative(1e-3), lambda r, jnp, k: r.wald(k, one(1.5), N, d)),
+        "exponential": (ulps(2), lambda r, jnp, k: r.exponential(k, N, d)),
+        "gumbel": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, d)),
+        "gumbel, high": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, d, mode="high")),
+        "laplace": (ulps(2), lambda r, jnp, k: r.laplace(k, N, d)),
+        "logistic": (relative(1e-4), lambda r, jnp, k: r.logistic(k, N, d)),
+        "cauchy": (relative(1e-4), lambda r, jnp, k: r.cauchy(k, N, d)),
+        "pareto": (ulps(4), lambda r, jnp, k: r.pareto(k, one(3.0), N, d)),
+        "weibull_min": (ulps(8), lambda r, jnp, k: r.weibull_min(k, 2.0, 1.5, N, d)),
+        "triangular": (
+            ulps(8),
+            lambda r, jnp, k: r.triangular(k, one(0.0), one(0.5), one(2.0), N, d),
+        ),
+        "gamma, 0.3": (relative(1e-4), lambda r, jnp, k: r.gamma(k, one(0.3), N, d)),
+        "gamma, 4.5": (relative(1e-5), lambda r, jnp, k: r.gamma(k, one(4.5), N, d)),
+        "gamma, several": (
+            relative(1e-4),
+            lambda r, jnp, k: r.gamma(k, np.array([0.5, 1.0, 8.0], d), (1000, 3), d),
+        ),
+        "loggamma": (relative(1e-4), lambda r, jnp, k: r.loggamma(k, one(0.01), N, d)),
+        "beta": (relative(1e-4), lambda r, jnp, k: r.beta(k, one(0.5), one(2.0), N, d)),
+        "dirichlet": (
+            relative(1e-4),
+            lambda r, jnp, k: r.dirichlet(k, np.array([0.5, 1.0, 3.0], d), (1000,), d),
+        ),
+        "chisquare": (relative(1e-4), lambda r, jnp, k: r.chisquare(k, one(3.0), N, d)),
+        "f": (relative(1e-4), lambda r, jnp, k: r.f(k, one(3.0), one(4.0), N, d)),
+        "t": (relative(1e-4), lambda r, jnp, k: r.t(k, one(3.0), N, d)),
+        "generalized_normal": (
+            relative(1e-4),
+            lambda r, jnp, k: r.generalized_normal(k, 1.5, N, d),
+        ),
+        "ball": (relative(1e-4), lambda r, jnp, k: r.ball(k, 3, 1.5, (1000,), d)),
+        "orthogonal": (relative(1e-4), lambda r, jnp, k: r.orthogonal(k, 4, (50,), d)),
+        "multivariate_normal": (
+            relative(1e-4),
+            lambda r, jnp, k: r.multivariate_normal(
+                k, np.array([1.0, -2.0], d), np.array([[2.0, 0.5], [0.5, 1.0]], d), (1000,), d
+            ),
+        ),
+        "bernoulli": (EXACT, lambda r, jnp, k: r.bernoulli(k, one(0.3), N)),
+        "bernoulli, high": (EXACT, lambda r, jnp, k: r.bernoulli(k, one(0.3), N, mode="high")),
+        "binomial, few": (COUNTS, lambda r, jnp, k: r.binomial(k, 10, 0.3, N, d)),
+        "binomial, many": (COUNTS, lambda r, jnp, k: r.binomial(k, 1000, 0.6, N, d)),
+        "multinomial": (
+            COUNTS,
+            lambda r, jnp, k: r.multinomial(
+                k, one(20), np.array([0.2, 0.5, 0.3], d), shape=(500, 3)
+            ),
+        ),
+    }
+
+
+def integer(dtype):
+    """The cases of one integer dtype, by name."""
+    d = np.dtype(dtype)
+    limits = np.iinfo(d)
+    low = max(int(limits.min), -(2**31))
+    high = min(int(limits.max), 2**31 - 1)
+    return {
+        "randint": (EXACT, lambda r, jnp, k: r.randint(k, N, 0, 100, d)),
+        "randint, whole range": (EXACT, lambda r, jnp, k: r.randint(k, N, low, high, d)),
+        "randint, empty range": (EXACT, lambda r, jnp, k: r.randint(k, N, 5, 5, d)),
+        "rademacher": (EXACT, lambda r, jnp, k: r.rademacher(k, N, d)),
+        "poisson, few": (COUNTS, lambda r, jnp, k: r.poisson(k, 4.0, N, d)),
+        "poisson, many": (COUNTS, lambda r, jnp, k: r.poisson(k, 50.0, N, d)),
+        "geometric": (COUNTS, lambda r, jnp, k: r.geometric(k, 0.25, N, d)),
+    } | ({} if limits.min else {"bits": (EXACT, lambda r, jnp, k: r.bits(k, N, d))})
+
+
+GENERAL = {
+    "split": (EXACT, lambda r, jnp, k: r.key_data(r.split(k, (50, 100)))),
+    "fold_in": (EXACT, lambda r, jnp, k: r.key_data(r.fold_in(k, 2**32 - 1))),
+    "permutation of a range": (EXACT, lambda r, jnp, k: r.permutation(k, DRAWS)),
+    "permutation of rows": (
+        EXACT,
+        lambda r, jnp, k: r.permutation(k, np.arange(3000.0, dtype="f4").reshape(1000, 3)),
+    ),
+    "permutation, independent": (
+        EXACT,
+        lambda r, jnp, k: r.permutation(
+            k, np.arange(3000, dtype="i4").reshape(3, 1000), 1, independent=True
+        ),
+    ),
+    "choice": (EXACT, lambda r, jnp, k: r.choice(k, 1000, N)),
+    "choice without replacement": (EXACT, lambda r, jnp, k: r.choice(k, DRAWS, (1000,), False)),
+    "choice along an axis": (
+        EXACT,
+        lambda r, jnp, k: r.choice(
+            k, np.arange(3000, dtype="i4").reshape(3, 1000), (50,), False, axis=1
+        ),
+    ),
+    "choice, weighted": (COUNTS, lambda r, jnp, k: r.choice(k, 5, N, True, PROBABILITIES)),
+    "choice, weighted, without replacement": (
+        EXACT,
+        lambda r, jnp, k: r.choice(k, 5, (3,), False, PROBABILITIES),
+    ),
+    "categorical": (
+        COUNTS,
+        lambda r, jnp, k: r.categorical(k, np.log(PROBABILITIES), shape=N),
+    ),
+    "categorical without replacement": (
+        EXACT,
+        lambda r, jnp, k: r.categorical(k, np.log(PROBABILITIES), shape=(3,), replace=False),
+    ),
+    "gumbel, highest": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, "float32", mode="highest")),
+    "normal, complex": (ulps(4), lambda r, jnp, k: r.normal(k, N, "complex64")),
+    "bits, bare": (EXACT, lambda r, jnp, k: r.bits(k, N)),
+}
+
+NARROW = {
+    **{f"{name}, float32": case for name, case in floating("float32").items()},
+    **{
+        f"{name}, {dtype}": floating(np.float16 if dtype == "float16" else dtype)[name]
+        for dtype in ("float16",)
+        for name in ("uniform", "uniform, 2 axes")
+    },
+    **{f"{name}, {d}": case for d in INT_DTYPES for name, case in integer(d).items()},
+    **GENERAL,
+}
+WIDE = {
+    **{f"{name}, float64": case for name, case in floating("float64").items()},
+    **{f"{name}, {d}": case for d in ("int64", "uint64") for name, case in integer(d).items()},
+    "split, wide": GENERAL["split"],
+    "permutation of a range, wide": GENERAL["permutation of a range"],
+}
+
+
+def record(values, closeness):
+    """What is kept of draws: dtype, shape, and a digest, or a sample where rounding matters."""
+    values = np.ascontiguousarray(values)
+    kept = {"dtype": str(values.dtype), "shape": list(values.shape)}
+    if closeness == EXACT:
+        kept["sha256"] = hashlib.sha256(values.tobytes()).hexdigest()
+    else:
+        kept["sample"] = base64.b64encode(sample(values).tobytes()).decode()
+    return kept
+
+
+def sample(values):
+    """Up to KEPT of the values, evenly spread."""
+    flat = np.ravel(values)
+    return flat[:: max(1, flat.size // KEPT)][:KEPT]
+
+
+def samples_of(kept):
+    return np.frombuffer(base64.b64decode(kept["sample"]), kept["dtype"])
+
+
+def ulps_apart(a, b):
+    """How many floats lie between a and b, element by element; equal and both nan count as 0."""
+    if a.dtype.kind == "c":
+        parts = (ulps_apart(a.real.copy(), b.real.copy()), ulps_apart(a.imag.copy(), b.imag.copy()))
+        return np.maximum(*parts)
+    word = np.dtype(f"i{a.dtype.itemsize}")
+
+    def order(x):
+        bits = x.view(word).astype(object)
+        return np.where(bits < 0, -(bits & int(np.iinfo(word).max)), bits)
+
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(same, 0, np.abs(order(a) - order(b)))
