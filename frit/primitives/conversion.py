@@ -92,6 +92,9 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     aval = typeof(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:  # type: ignore[attr-defined]
         return x
+    if isinstance(x, np.generic | bool | int | float | complex) and not weak_type:
+        number = np.asarray(x).astype(aval.dtype)  # type: ignore[attr-defined]
+        return meaning.convert(number, np.dtype(dtype))[()]
     return convert_element_type(x, new_dtype=np.dtype(dtype), weak_type=weak_type, sharding=None)
 
 

@@ -148,7 +148,7 @@ def divide(x: Any, y: Any) -> Any:
 
 
 def _divide_complex(x: Any, y: Any) -> Any:
-    """The quotient computed in double precision; by zero, infinities with the signs of x * re(y)."""
+    """The quotient in double precision; by zero, infinities with the signs of x * re(y)."""
     quotient = np.divide(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
     if np.all(y):
         return quotient
@@ -338,7 +338,18 @@ def convert(x: Any, dtype: np.dtype) -> Any:
         return _saturate(x, dtype)
     if x.dtype in _NARROW and dtype in _NARROW:
         x = x.astype(_NARROW[x.dtype])
+    if dtype.kind == "V" and dtype not in _NARROW and x.dtype.itemsize >= 4 and x.dtype != "f4":
+        x = _to_odd(x.astype(np.float64))
     return x.astype(dtype)
+
+
+def _to_odd(wide: Any) -> Any:
+    """float64 to float32 with inexact results made odd, so that rounding on rounds once."""
+    near = np.asarray(wide).astype(np.float32)
+    back = near.astype(np.float64)
+    toward = np.where(np.abs(back) > np.abs(wide), np.nextafter(near, np.float32(0)), near)
+    odd = (toward.view(np.uint32) | np.uint32(1)).view(np.float32)
+    return np.where((back == wide) | np.isnan(wide) | np.isinf(wide), near, odd)
 
 
 def _saturate(x: Any, dtype: np.dtype) -> Any:
