@@ -255,7 +255,7 @@ def _gemm(
             )  # fmt: skip
             return ForeignCall(f"blas_{letter}gemv", arguments, types, extents)
     arguments = (
-        char("T" if not right.by_columns and k > 1 else "N"),
+        char("N" if right.by_columns else "T"),
         char("T" if left.by_columns else "N"),
         integer(n), integer(m), integer(k), one,
         y, integer(right.leading or 1), x, integer(left.leading or 1), nothing, z, integer(n),

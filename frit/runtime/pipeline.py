@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,12 +93,24 @@ def _group(subject: Compilation) -> Compilation:
 
 def _lower(subject: Compilation) -> Compilation:
     functions = {}
-    for kernel in kernels_of(subject.plan):
-        try:
-            functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
-        except NotImplementedError as error:
-            raise LoweringError(str(error)) from error
+    with _deep_recursion():
+        for kernel in kernels_of(subject.plan):
+            try:
+                functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
+            except NotImplementedError as error:
+                raise LoweringError(str(error)) from error
     return replace(subject, functions=functions)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Allows the nesting of a whole kernel: lowering asks each equation's operands in turn."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, FRAMES_PER_EQUATION * grouping.MAX_KERNEL))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _assign(subject: Compilation) -> Compilation:
@@ -160,6 +173,8 @@ def _show_functions(subject: Compilation) -> str:
 def _nothing(subject: Compilation) -> None:
     """No check: what the stage calls verifies its input itself."""
 
+
+FRAMES_PER_EQUATION = 20
 
 STAGES = (
     Stage("optimized", _optimize, lambda s: check_jaxpr(s.jaxpr), lambda s: str(s.jaxpr)),
