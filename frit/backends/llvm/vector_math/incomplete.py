@@ -242,7 +242,7 @@ def regularized_incomplete_beta(kit, a, b, x):
     y_pair = kit.two_sum(kit.number(1.0), -x_safe)
     # Right of the mean I_x(a, b) = 1 - I_y(b, a), where the difference does not cancel; near 0 and
     # 1 the fraction would converge too slowly between the mean and a point a little off it.
-    middle = (x_safe > 0.03) & (x_safe < 0.97)
+    middle = (x_safe > 1e-3) & (x_safe < 0.999)
     more = middle.where(kit.number(0.0), 1.0)
     swap = x_safe * (a_safe + b_safe + more * 2.0) > a_safe + more
     p, q = swap.where(b_safe, a_safe), swap.where(a_safe, b_safe)
