@@ -7,6 +7,7 @@ gamma.py's docstring; the derivative is implicit: dx/da = -(dF/da) / (dF/dx), F 
 distribution (Figurnov, Mohamed & Mnih 2018).
 """
 
+import functools
 import math
 from functools import partial
 
@@ -14,10 +15,17 @@ import numpy as np
 
 from frit import lax
 from frit.api import vmap
+from frit.ir.jaxpr import ClosedJaxpr, evaluate_closed
+from frit.ir.primitive import Primitive, absent, ulps
+from frit.ir.types import ShapedArray
+from frit.primitives.random_bits import THREEFRY, KeyTy
 from frit.random.inverse import exponential
 from frit.random.keys import split_typed
 from frit.random.normal import normal
 from frit.random.uniform import uniform
+from frit.transforms.linear import axis_to_front, is_zero
+from frit.transforms.rules import zero_tangent
+from frit.transforms.trace import trace_to_jaxpr
 
 
 def draw_gamma(key, a, *, log_space):
@@ -78,4 +86,61 @@ def _accepted_cube(key, c, d):
     return lax.while_loop(rejected, propose, (key, zero, one, np.array(2, dtype)))[2]
 
 
-random_gamma = draw_gamma
+# ---- the primitive ------------------------------------------------------------------------------
+
+
+def _result_type(key, a, *, log_space):
+    if a.shape[: key.ndim] != key.shape:
+        raise TypeError(
+            f"random_gamma needs a key for each leading index of `a`, got keys of shape "
+            f"{key.shape} and `a` of shape {a.shape}."
+        )
+    return a.strip_weak_type()
+
+
+def _evaluate(keys, a, *, log_space):
+    return evaluate_closed(_meaning(keys.shape, a.shape, a.dtype, log_space), keys, a)[0]
+
+
+@functools.lru_cache(64)
+def _meaning(key_shape, shape, dtype, log_space):
+    """`draw_gamma` as a jaxpr, for operands of these types."""
+    types = [ShapedArray(key_shape, KeyTy(THREEFRY)), ShapedArray(shape, dtype)]
+    draw = lambda key, a: [draw_gamma(key, a, log_space=log_space)]
+    return ClosedJaxpr(*trace_to_jaxpr(draw, types))
+
+
+def _jvp(primals, tangents, *, log_space):
+    draws = random_gamma(*primals, log_space=log_space)
+    da = tangents[1]
+    if is_zero(da):
+        return draws, zero_tangent(draws)
+    return draws, lax.mul(da, _slope(draws, primals[1], log_space))
+
+
+def _slope(draws, a, log_space):
+    """The derivative of draws in `a`; of their logarithms, that over the draw."""
+    if not log_space:
+        return lax.random_gamma_grad(a, draws)
+    draws = lax.exp(draws)
+    smallest = lax.full_like(draws, np.finfo(draws.dtype).tiny)
+    draws = lax.select(lax.eq(draws, lax.full_like(draws, 0)), smallest, draws)
+    return lax.div(lax.random_gamma_grad(a, draws), draws)
+
+
+def _batch(axis, operands, mapped, *, log_space):
+    key, a = (axis_to_front(x, d, axis.size) for x, d in zip(operands, mapped, strict=True))
+    return random_gamma(key, a, log_space=log_space), 0
+
+
+random_gamma = Primitive(
+    "random_gamma",
+    result_types=_result_type,
+    evaluate=_evaluate,
+    jvp=_jvp,
+    transpose=absent("gamma draws are not linear in anything"),
+    batch=_batch,
+    decompose=draw_gamma,
+    compiled=True,
+    accuracy=ulps(64),
+)
