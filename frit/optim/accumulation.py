@@ -2,11 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_leaves, tree_map
-
 import frit.numpy as jnp
 from frit import lax
-from frit.api import eval_shape
+from frit.api.tracing import eval_shape
 from frit.optim import tree
 from frit.optim.base import (
     GradientTransformation,
@@ -16,6 +14,7 @@ from frit.optim.base import (
     with_extra_args_support,
 )
 from frit.optim.numerics import canonicalize_dtype, safe_increment, zero_count
+from frit.tree_util import tree_leaves, tree_map
 
 
 class TraceState(NamedTuple):

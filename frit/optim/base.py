@@ -10,10 +10,9 @@ Optimizers are chains of transformations that begin with gradients and end with 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from frit.tree_util import tree_map
-
 import frit.numpy as jnp
 from frit import lax
+from frit.tree_util import tree_map
 
 PyTree = Any
 Params = Any  # a pytree of arrays

@@ -1,13 +1,12 @@
 """Transformations that bound updates: by element, by leaf, by their norm as a whole."""
 
-from frit.tree_util import tree_leaves, tree_map, tree_structure, tree_transpose
-
 import frit.numpy as jnp
 from frit import lax
-from frit.api import vmap
+from frit.api.mapping import vmap
 from frit.optim import tree
 from frit.optim.base import EmptyState, require_params, stateless
 from frit.optim.numerics import abs_sq, check_same_shape
+from frit.tree_util import tree_leaves, tree_map, tree_structure, tree_transpose
 
 ClipState = ClipByGlobalNormState = AdaptiveGradClipState = EmptyState
 

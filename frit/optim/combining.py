@@ -5,7 +5,6 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from frit.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 
 import frit.numpy as jnp
 from frit.optim.base import (
@@ -15,6 +14,7 @@ from frit.optim.base import (
     with_extra_args_support,
 )
 from frit.optim.state_tree import ParamsPlaceholder
+from frit.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 
 
 def chain(*args):

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_leaves, tree_map
-
 import frit.numpy as jnp
 from frit import lax
 from frit.optim import tree
@@ -20,6 +18,7 @@ from frit.optim.base import (
 )
 from frit.optim.combining import chain
 from frit.optim.numerics import safe_increment, zero_count
+from frit.tree_util import tree_leaves, tree_map
 
 
 class ApplyIfFiniteState(NamedTuple):

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from frit.tree_util import tree_map
 
 import frit.numpy as jnp
 from frit.optim.base import GradientTransformation, Updates, require_params
 from frit.optim.numerics import abs_sq, safe_increment, zero_count
+from frit.tree_util import tree_map
 
 
 class FactoredState(NamedTuple):

@@ -7,13 +7,12 @@ Source: Nocedal & Wright 2006, Numerical optimization, algorithm 7.4.
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_map
-
 import frit.numpy as jnp
 from frit import lax
 from frit.optim import tree
 from frit.optim.base import GradientTransformation, Params, require_params
 from frit.optim.numerics import safe_increment, zero_count
+from frit.tree_util import tree_map
 
 
 class ScaleByLBFGSState(NamedTuple):

@@ -5,10 +5,9 @@ Source: Zhang et al. 2019, Lookahead optimizer: k steps forward, 1 step back.
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_map
-
 from frit.optim.base import GradientTransformation, OptState, Params
 from frit.optim.numerics import zero_count
+from frit.tree_util import tree_map
 
 
 class LookaheadState(NamedTuple):

@@ -8,13 +8,12 @@ The formulas of the docstrings use these names; `eps` stands outside a root, `ep
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_map
-
 import frit.numpy as jnp
 from frit import lax
 from frit.optim import tree
 from frit.optim.base import GradientTransformation, Updates, map_present
 from frit.optim.numerics import abs_sq, canonicalize_dtype, safe_increment, zero_count
+from frit.tree_util import tree_map
 
 
 class ScaleByAdamState(NamedTuple):

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_map
-
 import frit.numpy as jnp
 from frit.optim import tree
 from frit.optim.base import (
@@ -18,6 +16,7 @@ from frit.optim.base import (
     stateless,
 )
 from frit.optim.numerics import safe_increment, safe_norm, safe_root_mean_squares, zero_count
+from frit.tree_util import tree_map
 
 ScaleState = ScaleByTrustRatioState = EmptyState
 

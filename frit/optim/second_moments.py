@@ -3,13 +3,12 @@
 import functools
 from typing import Any, NamedTuple
 
-from frit.tree_util import tree_leaves, tree_map
-
 import frit.numpy as jnp
 from frit import lax
 from frit.optim import tree
 from frit.optim.base import GradientTransformation, Updates
 from frit.optim.numerics import abs_sq, safe_increment, zero_count
+from frit.tree_util import tree_leaves, tree_map
 
 
 class ScaleByRssState(NamedTuple):

@@ -6,9 +6,8 @@ A path tells where a value was found: keys as in `tree_util`, and `NamedTupleKey
 import dataclasses
 import functools
 
-from frit.tree_util import tree_leaves_with_path, tree_map
-
 from frit import tree_util
+from frit.tree_util import tree_leaves_with_path, tree_map
 
 
 @tree_util.register_pytree_node_class

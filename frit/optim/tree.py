@@ -4,6 +4,15 @@ import functools
 import operator
 
 import numpy as np
+
+import frit.numpy as jnp
+from frit import lax
+from frit import random as frit_random
+from frit.api.jitting import jit
+from frit.ir import dtypes
+from frit.optim import state_tree
+from frit.optim.base import map_present
+from frit.optim.numerics import abs_sq
 from frit.tree_util import (
     tree_leaves,
     tree_leaves_with_path,
@@ -12,15 +21,6 @@ from frit.tree_util import (
     tree_structure,
     tree_unflatten,
 )
-
-import frit.numpy as jnp
-from frit import lax
-from frit import random as frit_random
-from frit.api import jit
-from frit.ir import dtypes
-from frit.optim import state_tree
-from frit.optim.base import map_present
-from frit.optim.numerics import abs_sq
 
 # ---- arithmetic ---------------------------------------------------------------------------------
 

@@ -6,14 +6,15 @@ replacement are the top k (Kool, van Hoof & Welling 2019).
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 import frit.numpy as jnp
-from frit import core, lax
-from frit.api import jit
+from frit import lax
+from frit.api.jitting import jit
 from frit.ir import dtypes
 from frit.primitives.random_bits import random_bits
 from frit.random.checks import as_inexact, optional_shape, sampler, shape_over
@@ -37,7 +38,7 @@ def permutation(key, x, axis=0, independent=False):
             f"x must be an integer or at least 1-dimensional, got {x!r}: random.permutation(key, "
             "10) permutes 0..9, random.permutation(key, jnp.array([...])) the given values."
         )
-    count = core.concrete_or_error(int, x, "argument x of jax.random.permutation()")
+    count = operator.index(x)
     return _shuffle(key, jnp.arange(count), axis)
 
 
@@ -82,7 +83,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
         )
     array = jnp.asarray(a)
     if array.ndim == 0:
-        entries = core.concrete_or_error(int, a, "The error occurred in jax.random.choice()")
+        entries = operator.index(a)
     else:
         axis = _checked_axis(axis, array.ndim)
         entries = array.shape[axis]

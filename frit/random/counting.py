@@ -14,7 +14,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import lax
-from frit.api import jit
+from frit.api.jitting import jit
 from frit.random.checks import (
     as_inexact,
     canonical_dtype,

@@ -12,7 +12,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import lax
-from frit.api import jit
+from frit.api.jitting import jit
 from frit.random.checks import (
     as_shape,
     check_safe_to_cast,

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from frit import lax
-from frit.api import vmap
+from frit.api.mapping import vmap
 from frit.ir.jaxpr import ClosedJaxpr, evaluate_closed
 from frit.ir.primitive import Primitive, absent, ulps
 from frit.ir.types import ShapedArray

@@ -9,7 +9,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import lax
-from frit.api import jit
+from frit.api.jitting import jit
 from frit.primitives.random_bits import random_bits
 from frit.random.checks import (
     as_shape,

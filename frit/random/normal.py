@@ -10,7 +10,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import lax
-from frit.api import jit
+from frit.api.jitting import jit
 from frit.ir import dtypes
 from frit.random.checks import (
     as_inexact,

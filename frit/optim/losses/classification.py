@@ -6,7 +6,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import lax
-from frit.api import custom_jvp
+from frit.api.custom import custom_jvp
 from frit.optim.numerics import check_floating, check_integer, check_same_shape
 
 
