@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from frit import config
+from frit.config import default_prng_impl
 from frit.ir import dims
 from frit.ir.dtypes import ExtendedDType, is_integer, prng_key
 from frit.ir.primitive import Primitive, absent
@@ -48,7 +48,7 @@ IMPLEMENTATIONS = {THREEFRY.name: THREEFRY}
 
 def default_implementation():
     """The generator that the setting `default_prng_impl` names. ValueError for an unknown name."""
-    name = config.default_prng_impl.value
+    name = default_prng_impl.value
     if name not in IMPLEMENTATIONS:
         raise ValueError(
             f"default_prng_impl is {name!r}, but the generators are {', '.join(IMPLEMENTATIONS)}."

@@ -14,7 +14,8 @@ import warnings
 import numpy as np
 
 import frit.numpy as jnp
-from frit import config, lax
+from frit import lax
+from frit.config import legacy_prng_key
 from frit.ir import dtypes
 from frit.ir.dims import Dim
 from frit.primitives.random_bits import default_implementation, random_wrap
@@ -36,7 +37,7 @@ def typed_keys(name, key):
             f"seed with random.key(seed), and split it with random.split(key) for each further use."
         )
     keys = random_wrap(key, impl=default_implementation())
-    if config.legacy_prng_key.value != "allow":
+    if legacy_prng_key.value != "allow":
         _object_to_raw_key(name)
     return keys, True
 
@@ -47,7 +48,7 @@ def _object_to_raw_key(name):
         "keys using jax.random.key(). If use of a raw key array was intended, set "
         'jax_legacy_prng_key="allow".'
     )
-    if config.legacy_prng_key.value == "error":
+    if legacy_prng_key.value == "error":
         raise ValueError(message)
     warnings.warn(message, stacklevel=5)
 

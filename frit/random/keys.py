@@ -9,7 +9,7 @@ returns them. Every function takes both and answers in kind.
 import numpy as np
 
 import frit.numpy as jnp
-from frit import config
+from frit.config import enable_custom_prng
 from frit.ir import dtypes
 from frit.primitives.random_bits import (
     IMPLEMENTATIONS,
@@ -144,7 +144,7 @@ def split_typed(key, num=2):
 
 
 def _in_kind(keys, was_raw):
-    return random_unwrap(keys) if was_raw and not config.enable_custom_prng.value else keys
+    return random_unwrap(keys) if was_raw and not enable_custom_prng.value else keys
 
 
 def key_data(keys):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import frit.numpy as jnp
-from frit import config, jit, random
+from frit import enable_x64, jit, random
 from tests.random import draws
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "random"
@@ -46,7 +46,7 @@ def test_narrow(name):
 @pytest.mark.parametrize("name", draws.WIDE)
 def test_wide(name):
     closeness, draw = draws.WIDE[name]
-    with config.enable_x64(True):
+    with enable_x64(True):
         check(draw(random, jnp, random.key(draws.SEED)), WIDE[name], closeness)
 
 
@@ -66,7 +66,7 @@ def test_under_jit_the_same(name):
 @pytest.mark.parametrize("seed", expected("seeds_narrow"))
 def test_seeds(seed):
     assert np.asarray(random.PRNGKey(int(seed))).tolist() == expected("seeds_narrow")[seed]
-    with config.enable_x64(True):
+    with enable_x64(True):
         assert np.asarray(random.PRNGKey(int(seed))).tolist() == expected("seeds_wide")[seed]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import frit.numpy as jnp
-from frit import config, jit, random
+from frit import enable_custom_prng, jit, legacy_prng_key, random
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 3)
@@ -210,12 +210,12 @@ def test_a_wide_dtype_is_narrowed_with_a_warning():
 
 def test_raw_keys_can_be_forbidden():
     raw = random.PRNGKey(0)
-    with config.legacy_prng_key("error"), pytest.raises(ValueError, match=r"Legacy uint32 key"):
+    with legacy_prng_key("error"), pytest.raises(ValueError, match=r"Legacy uint32 key"):
         random.uniform(raw)
-    with config.legacy_prng_key("warn"), pytest.warns(UserWarning, match=r"jax.random.key\(\)"):
+    with legacy_prng_key("warn"), pytest.warns(UserWarning, match=r"jax.random.key\(\)"):
         random.uniform(raw)
 
 
 def test_raw_keys_can_be_replaced():
-    with config.enable_custom_prng(True):
+    with enable_custom_prng(True):
         assert str(random.PRNGKey(0).dtype) == "key<fry>"
