@@ -247,6 +247,29 @@ for order in (0, 1):
     table(f"bessel_i{order}e", large_bessel, 0, mpf(1) / 32, 4)
 
 
+def temme_series(order, terms=9):
+    """Taylor coefficients of c0 or c1 of eta in Temme's expansion (DLMF 8.12.9 and 8.12.10).
+
+    With eta**2 / 2 = m - log(1 + m): c0 = 1/m - 1/eta and c1 = c0' / eta - 1 / (12 m).
+    """
+
+    def excess(eta):
+        if eta == 0:
+            return mpf(0)
+        start = eta + eta**2 / 3 + eta**3 / 36
+        return mp.findroot(lambda m: m - mp.log1p(m) - eta**2 / 2, start)
+
+    first = mp.taylor(lambda eta: excess(eta) / eta if eta else mpf(1), 0, terms + 4)
+    # 1/m - 1/eta = (1/q - 1)/eta with q = m/eta = 1 + eta/3 + ...
+    inverse = [mpf(1)]
+    for n in range(1, len(first)):
+        inverse.append(-mp.fsum(first[k] * inverse[n - k] for k in range(1, n + 1)))
+    zeroth = inverse[1:]
+    if order == 0:
+        return zeroth[:terms]
+    return [(n + 2) * zeroth[n + 2] - inverse[n + 1] / 12 for n in range(terms - 2)]
+
+
 def table_rows(name):
     """The rows of a table, all of the degree that the hardest row needs."""
     pieces = [
@@ -312,6 +335,11 @@ def main():
             lines.append("        ),")
         lines.append("    ),")
     lines += ["}", "", f"DIGAMMA_ROOT = {pair(DIGAMMA_ROOT)!r}"]
+    lines += ["", "# Taylor series of Temme's c0 and c1."]
+    for order in (0, 1):
+        lines.append(f"TEMME_{order} = (")
+        lines += [f"    {float(c)!r}," for c in temme_series(order)]
+        lines.append(")")
     lines += ["", "# pi/2 as a sum of three floats.", "PI_HALF_PARTS = {"]
     for variant in ("f32", "f64"):
         lines.append(f'    "{variant}": {parts(mp.pi / 2, variant)!r},')
