@@ -347,11 +347,17 @@ def polyak_sgd(max_learning_rate=1.0, scaling=1.0, f_min=0.0, eps=0.0, variant="
     return chain(sgd(scaling), scale_by_polyak(f_min, max_learning_rate, eps, variant))
 
 
-def lbfgs(learning_rate=None, memory_size=10, scale_init_precond=True, linesearch=None):
+def lbfgs(learning_rate=None, memory_size=10, scale_init_precond=True, linesearch="zoom"):
     """L-BFGS: steps by an inverse Hessian of the last `memory_size` steps.
 
-    linesearch: a transformation that scales the step, or None. Source: Liu & Nocedal 1989.
+    linesearch: a transformation that scales the step, or None: give a learning_rate then. There is
+    no zoom line search here, optax's default: NotImplementedError. Source: Liu & Nocedal 1989.
     """
+    if linesearch == "zoom":
+        raise NotImplementedError(
+            "lbfgs has no zoom line search here. Write lbfgs(learning_rate, linesearch=None), or "
+            "pass a transformation that scales the step."
+        )
     return chain(
         scale_by_lbfgs(memory_size, scale_init_precond),
         scale(-1.0) if learning_rate is None else scale_by_learning_rate(learning_rate),

@@ -119,6 +119,11 @@ X = jnp.ones(3)
             ["Cannot safely increment count with dtype bool"],
         ),
         (
+            lambda: optim.lbfgs(),
+            NotImplementedError,
+            ["no zoom line search", "lbfgs(learning_rate, linesearch=None)"],
+        ),
+        (
             lambda: optim.scale_by_lbfgs(memory_size=0),
             ValueError,
             ["memory_size must be >= 1", "0"],
