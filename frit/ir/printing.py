@@ -36,13 +36,13 @@ class _Names:
             self.of_variable[var] = next(self.fresh)
         return self.of_variable[var]
 
-    def jaxpr(self, jaxpr: Any, wish: str) -> str:
+    def free(self, wish: str) -> str:
+        """`wish`, or `wish` with a number, whichever no hoisted jaxpr has."""
         taken = set(self.of_jaxpr.values())
         name, n = wish, 0
         while name in taken:
             n += 1
             name = f"{wish}{n}"
-        self.of_jaxpr[id(jaxpr)] = name
         return name
 
 
@@ -101,16 +101,15 @@ def jaxpr_text(
     writer = _Writer(source_info, name_stack, print_shapes)
     lines: list[str] = []
     for shared, wish in _shared_jaxprs(jaxpr):
-        body = writer.jaxpr(shared, f"let {wish} = ", " in")
-        name = writer.names.jaxpr(shared, wish)
-        body[0] = f"let {name} = " + body[0].removeprefix(f"let {wish} = ")
-        lines += body
-    return _annotated(lines + writer.jaxpr(jaxpr), writer.notes)
+        name = writer.names.free(wish)
+        lines += writer.jaxpr(shared, 0, f"let {name} = ", " in")
+        writer.names.of_jaxpr[id(shared)] = name
+    return _annotated(lines + writer.jaxpr(jaxpr, 0), writer.notes)
 
 
 def equation_text(eqn: Any) -> str:
     writer = _Writer(False, False, True)
-    return "\n".join(writer.equation(eqn, set(eqn.outvars)))
+    return "\n".join(writer.equation(eqn, set(eqn.outvars), 0))
 
 
 def _annotated(lines: list[str], notes: dict[int, str]) -> str:
@@ -140,13 +139,13 @@ class _Writer:
             return f"{_literal_text(atom)}:{_type_text(atom.aval)}"
         return self.names.variable(atom)
 
-    def jaxpr(self, jaxpr: Any, before: str = "", after: str = "") -> list[str]:
+    def jaxpr(self, jaxpr: Any, indent: int, before: str = "", after: str = "") -> list[str]:
         constvars = " ".join(self.binder(v, None) for v in jaxpr.constvars)
         invars = " ".join(self.binder(v, None) for v in jaxpr.invars)
         head = f"{before}{{ lambda {constvars}; {invars}. let"
         read = {a for e in jaxpr.eqns for a in e.invars if not hasattr(a, "val")}
         read.update(a for a in jaxpr.outvars if not hasattr(a, "val"))
-        equations = [self.equation(e, read) for e in jaxpr.eqns]
+        equations = [self.equation(e, read, indent + 4) for e in jaxpr.eqns]
         for eqn in jaxpr.eqns:
             self._note(eqn)
         names = ", ".join(map(self.operand, jaxpr.outvars))
@@ -154,7 +153,7 @@ class _Writer:
         tail += " }" + after
         if all(len(lines) == 1 for lines in equations):
             line = f"{head} {'; '.join(lines[0] for lines in equations)} {tail}"
-            if len(line) - len(before) - len(after) <= WIDTH:
+            if indent + len(line) <= WIDTH:
                 return [line]
         body = ["    " + line for lines in equations for line in lines]
         return [head, *body, f"  {tail}"]
@@ -165,7 +164,7 @@ class _Writer:
         elif self.source_info:
             self.notes[len(self.notes)] = str(eqn.source_info)
 
-    def equation(self, eqn: Any, read: set[Any]) -> list[str]:
+    def equation(self, eqn: Any, read: set[Any], indent: int) -> list[str]:
         special = getattr(eqn.primitive, "text", None)
         if special is not None:
             return [special(self, eqn, read)]
@@ -176,24 +175,27 @@ class _Writer:
         shown = eqn.params if eqn.primitive.shown is None else eqn.primitive.shown(eqn)
         if inner_names:
             self._share_results(eqn)
-        params = self._params(shown)
+        params = self._params(shown, indent + 2)
         operands = [self.operand(a) for a in eqn.invars]
         head = f"{binders} = {eqn.primitive.name}" if binders else eqn.primitive.name
         end = " " + " ".join(operands) if operands else " "
         if not params:
-            return self._wrapped(f"{head}", operands)
+            return self._wrapped(head, operands, indent)
         line = f"{head}[{' '.join(p[0] for p in params)}]"
-        if all(len(p) == 1 for p in params) and len(line) + len(end) <= WIDTH:
-            return [line + end]
+        if all(len(p) == 1 for p in params):
+            if indent + len(line) + len(end) <= WIDTH:
+                return [line + end]
+            if indent + len(line) <= WIDTH and len(operands) > 1:
+                return self._wrapped(line, operands, indent)
         rows = [f"{head}["]
         for p in params:
             rows += ["  " + line for line in p]
-        return rows + self._wrapped("]", operands)
+        return rows + self._wrapped("]", operands, indent)
 
-    def _wrapped(self, start: str, operands: list[str]) -> list[str]:
+    def _wrapped(self, start: str, operands: list[str], indent: int) -> list[str]:
         lines = [start]
         for text in operands:
-            if len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1] != start:
+            if indent + len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1] != start:
                 lines.append("  " + text)
             else:
                 lines[-1] += " " + text
@@ -217,25 +219,25 @@ class _Writer:
             if not hasattr(a, "val") and v in self.names.of_variable:
                 self.names.of_variable[a] = self.names.of_variable[v]
 
-    def _params(self, params: dict[str, Any]) -> list[list[str]]:
+    def _params(self, params: dict[str, Any], indent: int) -> list[list[str]]:
         keys = sorted(params, key=lambda k: (k != "name", k))
-        return [self.parameter(k, params[k]) for k in keys]
+        return [self.parameter(k, params[k], indent) for k in keys]
 
-    def parameter(self, key: str, value: Any) -> list[str]:
+    def parameter(self, key: str, value: Any, indent: int) -> list[str]:
         if _is_jaxpr(value):
-            return self._jaxpr_value(f"{key}=", value)
+            return self._jaxpr_value(f"{key}=", value, indent)
         if isinstance(value, (tuple, list)) and value and all(map(_is_jaxpr, value)):
             rows = [f"{key}=("]
             for entry in value:
-                rows += ["  " + line for line in self._jaxpr_value("", entry)]
+                rows += ["  " + line for line in self._jaxpr_value("", entry, indent + 2)]
             return [*rows, ")"]
         return f"{key}={_value_text(value)}".split("\n")
 
-    def _jaxpr_value(self, before: str, value: Any) -> list[str]:
+    def _jaxpr_value(self, before: str, value: Any, indent: int) -> list[str]:
         inner = _plain(value)
         if id(inner) in self.names.of_jaxpr:
             return [before + self.names.of_jaxpr[id(inner)]]
-        return self.jaxpr(inner, before)
+        return self.jaxpr(inner, indent, before)
 
 
 def _is_call(eqn: Any) -> bool:

@@ -5,3 +5,5 @@ from frit.lax.elementwise import *
 from frit.lax.indexing import *
 from frit.lax.reductions import *
 from frit.lax.shapes import *
+from frit.lax.control_flow import *
+from frit.lax.parallel import *

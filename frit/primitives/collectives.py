@@ -14,7 +14,7 @@ import numpy as np
 from frit.ir import dims
 from frit.ir.primitive import Primitive, absent, axis_size
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.arithmetic import mul
+from frit.primitives.elementwise import mul
 from frit.primitives.conversion import convert_element_type
 from frit.primitives.index_numbers import GatherDimensionNumbers, GatherScatterMode
 from frit.primitives.indexing import gather

@@ -257,7 +257,7 @@ class _ScanSplitter:
             return Split(first, None, self.unknown_out, self.unknown_out, [])
         constants = [eqn.invars[parts.sources[k][1]] for k in passed]
         second = self._waiting(passed, constants, stacked, stack_vars)
-        residuals = [*[a for a in constants if isinstance(a, Var)], *stack_vars]
+        residuals = [a for a in [*constants, *stack_vars] if isinstance(a, Var)]
         return Split(first, second, self.unknown_out, self.unknown_out, residuals)
 
     def _known(self, stacked: list[int], results: list[Var]) -> JaxprEqn:
@@ -282,7 +282,7 @@ class _ScanSplitter:
         return new_equation(operands, results, scan, params, eqn.source_info)
 
     def _waiting(
-        self, passed: list[int], constants: list[Any], stacked: list[int], stack_vars: list[Var]
+        self, passed: list[int], constants: list[Any], stacked: list[int], stack_vars: list[Any]
     ) -> JaxprEqn:
         eqn, roles, parts = self.eqn, self.roles, self.parts
         jaxpr: Jaxpr = parts.waiting.jaxpr
