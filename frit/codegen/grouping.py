@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from frit.codegen import registers
 from frit.codegen.kernels import (
     Alias,
     CallbackCall,
@@ -133,7 +134,7 @@ def kind_of(eqn: JaxprEqn) -> str:
     """What sort of unit an equation belongs to."""
     name = eqn.primitive.name
     if name in LOOPS:
-        return "loop"
+        return "opaque" if registers.fits(eqn) else "loop"
     if name in CALLBACKS or eqn.effects:
         return "callback"
     if name == "library_call":
@@ -467,7 +468,11 @@ class _Grouping:
                 a for eqn in eqns for a in eqn.invars if isinstance(a, Var) and a not in made
             )
         )
-        inplace = _inplace_pairs(eqns, invars, wanted) if unit.kind == "pointwise" else frozenset()
+        inplace = frozenset()
+        if unit.kind == "pointwise":
+            inplace = _inplace_pairs(eqns, invars, wanted)
+        elif self.eqns[unit.first].primitive.name in LOOPS:
+            inplace = _carried_pairs(self.eqns[unit.first], invars)
         kernel = self.planner.share(invars, wanted, eqns, inplace=inplace)
         return KernelCall(kernel, tuple(invars), tuple(wanted))
 
@@ -578,6 +583,21 @@ def _needed(eqns: Sequence[JaxprEqn], wanted: Sequence[Var]) -> list[JaxprEqn]:
             needed.update(a for a in eqn.invars if isinstance(a, Var))
     kept.reverse()
     return kept
+
+
+def _carried_pairs(eqn: JaxprEqn, invars: Sequence[Var]) -> frozenset[tuple[int, int]]:
+    """(output, input) pairs of a loop in registers: it reads its carries before it writes them."""
+    if eqn.primitive.name == "scan":
+        first, count = eqn.params["num_consts"], eqn.params["num_carry"]
+    else:
+        first = eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+        count = len(eqn.outvars)
+    carries = eqn.invars[first : first + count]
+    return frozenset(
+        (j, invars.index(a))
+        for j, a in enumerate(carries)
+        if isinstance(a, Var) and eqn.invars.count(a) == 1
+    )
 
 
 def _inplace_pairs(

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from frit.codegen import registers
 from frit.primitives.comparison_and_bits import lt
 from frit.primitives.shapes import rev
 from frit.primitives.slices import dynamic_slice, dynamic_update_slice
+from frit.runtime import pipeline
 from tests.runtime.compiled import (
     add,
     agrees,
@@ -22,6 +24,14 @@ from tests.runtime.compiled import (
 )
 
 ONE = np.int32(1)
+
+
+@pytest.fixture(autouse=True, params=["registers", "memory"])
+def where_state_lives(request, monkeypatch):
+    """Every test runs twice: with small loops in registers, and with all loops through memory."""
+    if request.param == "memory":
+        monkeypatch.setattr(registers, "fits", lambda eqn: False)
+    pipeline.clear_cache()
 
 
 @pytest.mark.parametrize("reverse", [False, True])
