@@ -169,7 +169,7 @@ class _Run:
                 self.put(item, np.full(lanes, self.get(operand)))
             case Shuffle(x=x, y=y, order=order):
                 both = np.concatenate([np.atleast_1d(self.get(x)), np.atleast_1d(self.get(y))])
-                self.put(item, both[list(order)])
+                self.put(item, both[list(order)] if len(order) > 1 else both[order[0]])
             case Reduce(op=op, operand=operand):
                 vector = np.atleast_1d(self.get(operand))
                 while vector.size > 1:

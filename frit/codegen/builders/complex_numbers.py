@@ -226,7 +226,7 @@ def _tangents(angle, size):
     """(tan angle)(1 - tanh² size) and tanh size (1 + tan² angle), over 1 + tan² tanh²."""
     t, h = angle.tan(), size.tanh()
     scale = t * t * h * h + 1.0
-    sech = 1.0 / size.cosh()
+    sech = _constant(size, 1.0) / size.cosh()
     return t * sech * sech / scale, h * (t * t + 1.0) / scale
 
 
@@ -356,7 +356,10 @@ def _min(x, y):
 
 @_complex("select_n")
 def _select_n(b, which, *cases):
-    return tuple(b.apply("select_n", which, *parts) for parts in zip(*cases, strict=True))
+    return tuple(
+        b.apply("select_n", which, *parts, dtype=parts[0].dtype)
+        for parts in zip(*cases, strict=True)
+    )
 
 
 for _name, _test in (("lt", "lt"), ("le", "le"), ("gt", "gt"), ("ge", "ge")):

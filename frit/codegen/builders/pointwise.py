@@ -100,7 +100,7 @@ def _convert(lowering, equation):
     pointwise(lowering, var, [node], convert)
 
 
-@rule("copy", "copy_p", "reduce_precision_identity", "sharding_constraint", "pvary")
+@rule("copy", "stop_gradient", "sharding_constraint")
 def _copy(lowering, equation):
     (operand,), (var,) = equation.invars, equation.outvars
     pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
