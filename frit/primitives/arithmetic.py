@@ -179,4 +179,4 @@ def _round_evaluate(x: Any, *, rounding_method: RoundingMethod) -> Any:
 floor = elementwise("floor", meaning.in_float32(np.floor), (floating,), flat=True)
 ceil = elementwise("ceil", meaning.in_float32(np.ceil), (floating,), flat=True)
 round_ = elementwise("round", _round_evaluate, result_types=_round_types, flat=True)
-nextafter = elementwise("nextafter", np.nextafter, (floating,))
+nextafter = elementwise("nextafter", meaning.next_after, (floating,))

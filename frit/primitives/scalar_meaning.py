@@ -204,6 +204,11 @@ def round_half_away(x: Any) -> Any:
     return np.copysign(np.abs(whole) + up, x)
 
 
+def next_after(x: Any, y: Any) -> Any:
+    """The neighbour of x towards y, and y where they are equal, which NumPy's float16 is not."""
+    return np.where(x == y, y, np.nextafter(x, y))
+
+
 def integer_power(x: Any, y: int) -> Any:
     """x ** y by repeated squaring, each product rounded; a negative y takes the reciprocal."""
     result, square, left = None, x, abs(y)
