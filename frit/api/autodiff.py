@@ -15,6 +15,7 @@ from frit.ir import dtypes
 from frit.ir.dtypes import float0
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, run_jaxpr
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives.elementwise import constant
 from frit.transforms import jvp as forward
 from frit.transforms import split
 from frit.transforms.linear import LinearOperand, Zero, instantiate, is_zero, zeros
@@ -22,7 +23,9 @@ from frit.transforms.trace import trace_to_jaxpr
 from frit.transforms.transpose import backward_pass
 
 
-def _flat(function: Callable[..., Any], tree: trees.PyTreeDef, out: list[Any]) -> Callable[..., Any]:
+def _flat(
+    function: Callable[..., Any], tree: trees.PyTreeDef, out: list[Any]
+) -> Callable[..., Any]:
     """`function(*args)` from leaves to leaves; the tree of results goes to `out`."""
 
     def flat(*leaves: Any) -> list[Any]:
@@ -254,7 +257,9 @@ def _check_cotangent(ct: Any, want: ShapedArray, name: str) -> Any:
     return ct
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+) -> Any:
     """(results at `primals`, the function from their cotangents to those of `primals`).
 
     With has_aux, `fun` returns (result, aux) and aux is a third result.
@@ -401,7 +406,8 @@ def _check_argnums(argnums: Any) -> None:
 
 
 def _one(result: Any) -> Any:
-    return np.ones((), typeof(result).dtype)[()]  # type: ignore[attr-defined]
+    """The cotangent that grad starts with: 1, weakly typed where the result is."""
+    return constant(result, 1)
 
 
 def _check_grad_input(value: Any, holomorphic: bool, allow_int: bool, name: str = "grad") -> None:
