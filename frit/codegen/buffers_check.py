@@ -1,5 +1,4 @@
-"""Verifier of buffer plans: what a statement names exists, and addresses are set before use.
-"""
+"""Verifier of buffer plans: what a statement names exists, and addresses are set before use."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ class BufferPlanError(Exception):
 
 
 def check_buffers(plan: BufferPlan, steps: Any) -> None:
-    """Raises BufferPlanError where a plan names an input, output, pointer or byte that is not there."""
+    """Raises BufferPlanError where a plan names memory that is not there, or is not yet set."""
     _Checker(plan, len(steps.inputs), len(steps.outputs)).statements(plan.statements, set())
 
 

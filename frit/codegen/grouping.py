@@ -75,9 +75,7 @@ def make_plan(jaxpr: Jaxpr, is_lowered: Callable[[JaxprEqn], bool]) -> Plan:
 class _Planner:
     """Makes the plans of a program and its bodies, which share kernels."""
 
-    def __init__(
-        self, is_lowered: Callable[[JaxprEqn], bool], kernels: dict[Key, Kernel]
-    ) -> None:
+    def __init__(self, is_lowered: Callable[[JaxprEqn], bool], kernels: dict[Key, Kernel]) -> None:
         self.is_lowered, self.kernels = is_lowered, kernels
         self.bodies: dict[int, tuple[Jaxpr, Plan]] = {}
 
@@ -105,9 +103,7 @@ class _Planner:
         kernel = self.kernels.get(key)
         if kernel is None:
             name = f"k{len(self.kernels)}_{_title(eqns)}"
-            kernel = Kernel(
-                name, tuple(invars), tuple(outvars), tuple(eqns), updates, inplace, key
-            )
+            kernel = Kernel(name, tuple(invars), tuple(outvars), tuple(eqns), updates, inplace, key)
             self.kernels[key] = kernel
         return kernel
 
@@ -224,7 +220,9 @@ class _Grouping:
                     level += 1
                 size = math.prod(shape)
                 keys = [(level, shape)] if size <= SMALL else []
-                keys += [(level, a) for a in eqn.invars if isinstance(a, Var) and _shape(a) == shape]
+                keys += [
+                    (level, a) for a in eqn.invars if isinstance(a, Var) and _shape(a) == shape
+                ]
                 for key in keys:
                     clusters.join(i, [readers.setdefault(key, i)])
             levels[i] = level
@@ -370,9 +368,7 @@ class _Grouping:
         match name:
             case "broadcast_in_dim" if position == 0:
                 axes = eqn.params["broadcast_dimensions"]
-                return tuple(
-                    None if n == 1 else frame[a] for n, a in zip(shape, axes, strict=True)
-                )
+                return tuple(None if n == 1 else frame[a] for n, a in zip(shape, axes, strict=True))
             case "transpose":
                 axes = eqn.params["permutation"]
                 found = [None] * len(axes)
@@ -386,9 +382,9 @@ class _Grouping:
                 return tuple(_reversed(s) if a in axes else s for a, s in enumerate(frame))
             case "squeeze" | "expand_dims" | "reshape":
                 long = [s for n, s in zip(_shape(eqn.outvars[0]), frame, strict=True) if n != 1]
-                if len(long) == sum(n != 1 for n in shape) and [
-                    n for n in shape if n != 1
-                ] == [n for n in _shape(eqn.outvars[0]) if n != 1]:
+                if len(long) == sum(n != 1 for n in shape) and [n for n in shape if n != 1] == [
+                    n for n in _shape(eqn.outvars[0]) if n != 1
+                ]:
                     rest = iter(long)
                     return tuple(None if n == 1 else next(rest) for n in shape)
         if name in REDUCTIONS:
@@ -422,7 +418,11 @@ class _Grouping:
         if not isinstance(eqn.invars[0], Var):
             return None
         if eqn.primitive.name in SAME_MEMORY and len(eqn.invars) == 1:
-            return 0 if eqn.params.get("dimensions") is None or eqn.primitive.name != "reshape" else None
+            return (
+                0
+                if eqn.params.get("dimensions") is None or eqn.primitive.name != "reshape"
+                else None
+            )
         if eqn.primitive.name == "slice":
             return _contiguous_offset(eqn)
         return None
@@ -481,9 +481,7 @@ class _Grouping:
         target = Var(eqn.invars[0].aval)
         renamed = eqn.replace(invars=[target, *eqn.invars[1:]])
         others = list(dict.fromkeys(a for a in eqn.invars[1:] if isinstance(a, Var)))
-        kernel = self.planner.share(
-            [target, *others], eqn.outvars, [renamed], updates={0: 0}
-        )
+        kernel = self.planner.share([target, *others], eqn.outvars, [renamed], updates={0: 0})
         return KernelCall(kernel, (eqn.invars[0], *others), tuple(eqn.outvars))
 
     def order(self, steps: list[tuple[int, Any]]) -> list[Any]:
@@ -538,7 +536,7 @@ class _Clusters:
         return i
 
     def join(self, i: int, others: Sequence[int]) -> bool:
-        """Puts equation i (new, or known) and the sets of others together, if that is not too big."""
+        """Puts equation i (new, or known) and the sets of others together, if not too big."""
         if i not in self._parent:
             self._parent[i], self._size[i] = i, 1
         heads = {self.find(i), *map(self.find, others)}

@@ -192,7 +192,9 @@ def print_steps(plan: Plan, depth: int = 0) -> str:
                 what = eqn.primitive.name
             case _:
                 what = "alias"
-        results = ", ".join(f"{name(v)}:{v.aval.str_short(short_dtypes=True)}" for v in step.results)
+        results = ", ".join(
+            f"{name(v)}:{v.aval.str_short(short_dtypes=True)}" for v in step.results
+        )
         lines.append(f"{indent}{results} = {what} {' '.join(map(name, step.operands))}")
         if isinstance(step, Nested):
             lines += [print_steps(inner, depth + 1) for inner in step.plans]

@@ -74,7 +74,7 @@ def integer(number: int) -> Argument:
 
 
 def expansion_of(eqn: JaxprEqn) -> Callable[..., Any] | None:
-    """A function of the operands that computes the equation by library calls, where that is best."""
+    """A function of the operands that computes the equation by library calls, or None."""
     rule = RULES.get(eqn.primitive.name)
     return None if rule is None else rule(eqn)
 
@@ -118,7 +118,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 
 def _collapsed(axes: Sequence[int], shape: Sequence[int]) -> tuple[int, int] | None:
-    """(extent, stride) of some axes taken as one; None where their elements are not evenly apart."""
+    """(extent, stride) of some axes taken as one; None where they are not evenly apart."""
     strides = _strides(shape)
     long = [a for a in axes if shape[a] != 1]
     if not long:
@@ -129,9 +129,7 @@ def _collapsed(axes: Sequence[int], shape: Sequence[int]) -> tuple[int, int] | N
     return math.prod(shape[a] for a in long), strides[long[-1]]
 
 
-def _matrix(
-    shape: Sequence[int], summed: Sequence[int], matched: Sequence[int]
-) -> _Matrix | None:
+def _matrix(shape: Sequence[int], summed: Sequence[int], matched: Sequence[int]) -> _Matrix | None:
     free = [a for a in range(len(shape)) if a not in summed and a not in matched]
     rows, columns = _collapsed(free, shape), _collapsed(summed, shape)
     if rows is None or columns is None:
@@ -250,9 +248,8 @@ def _gemm(
             else:
                 shape = [char("T"), integer(columns), integer(rows)]
             step = vector.summed[1] if vector.summed[0] > 1 else 1
-            arguments = (
-                *shape, one, a, integer(matrix.leading or 1), b, integer(step), nothing, z, integer(1),
-            )  # fmt: skip
+            leading = integer(matrix.leading or 1)
+            arguments = (*shape, one, a, leading, b, integer(step), nothing, z, integer(1))
             return ForeignCall(f"blas_{letter}gemv", arguments, types, extents)
     arguments = (
         char("N" if right.by_columns else "T"),

@@ -157,9 +157,7 @@ class _Unroller:
         full = [np.broadcast_to(grid, shape).reshape(-1) for grid in operands]
         count = math.prod(shape)
         columns = [self.element(eqn, [cells[k] for cells in full]) for k in range(count)]
-        return [
-            _grid(shape, [column[j] for column in columns]) for j in range(len(eqn.outvars))
-        ]
+        return [_grid(shape, [column[j] for column in columns]) for j in range(len(eqn.outvars))]
 
     def element(self, eqn: JaxprEqn, cells: list[Any]) -> list[Any]:
         """One element of each result of a pointwise equation."""
@@ -258,7 +256,9 @@ class _Unroller:
         stacks = operands[consts + count :]
         rows: list[Any] = [None] * length
         for step in reversed(range(length)) if params["reverse"] else range(length):
-            results = self.run(body, [*fixed, *carry, *(stack[step] for stack in map(_rows, stacks))])
+            results = self.run(
+                body, [*fixed, *carry, *(stack[step] for stack in map(_rows, stacks))]
+            )
             carry, rows[step] = results[:count], results[count:]
         stacked = []
         for j, var in enumerate(eqn.outvars[count:]):
@@ -298,7 +298,9 @@ class _Unroller:
                 here = self.b.apply("not", index[()])
             return list(
                 self.b.branch(
-                    here, lambda: self.flat_run(branches[first], rest, like), lambda: build(first + 1)
+                    here,
+                    lambda: self.flat_run(branches[first], rest, like),
+                    lambda: build(first + 1),
                 )
             )
 

@@ -177,7 +177,7 @@ class _Assigner:
 
 
 class _Scope:
-    """Assigns one plan; `found` are the values of its outputs, each in its destination if it could."""
+    """Assigns one plan; `found`: the values of its outputs, in their destinations if possible."""
 
     def __init__(
         self,
@@ -327,9 +327,7 @@ class _Scope:
         sizes = self.assigner.scratch_of(kernel)
         scratch = [self.assigner.new(size) for size in sizes]
         writes = tuple(s.place for s in made)
-        self.statements.append(
-            Run(kernel, tuple(reads), writes, tuple(s.place for s in scratch))
-        )
+        self.statements.append(Run(kernel, tuple(reads), writes, tuple(s.place for s in scratch)))
         for storage in scratch:
             self.assigner.free(storage)
 
@@ -358,9 +356,7 @@ class _Scope:
 
     # loops and branches
 
-    def enter(
-        self, atom: Atom, result: Var, number: int, kind: str, taken: set[int]
-    ) -> Storage:
+    def enter(self, atom: Atom, result: Var, number: int, kind: str, taken: set[int]) -> Storage:
         """The memory in which a carry starts, holding its initial value: copied if it must live.
 
         What is permuted stays in the arena, so that results move to their places without order.
@@ -623,9 +619,7 @@ def _scan(scope: _Scope, step: Nested, number: int) -> None:
     ]
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
     inner = scope.inner(body, inputs, [*destinations, *rows])
-    for atom, row, found in zip(
-        body.outputs[count:], rows, inner.found[count:], strict=True
-    ):
+    for atom, row, found in zip(body.outputs[count:], rows, inner.found[count:], strict=True):
         inner.copy(found.place, row.place, byte_size(atom.aval))
     _advance_carries(scope, inner, carries, body.inputs[consts : consts + count])
     scope.statements.append(
@@ -649,9 +643,7 @@ def _while(scope: _Scope, step: Nested, number: int) -> None:
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
     inner = scope.inner(body, [*operands[tests:], *map(Value, inside)], destinations)
     _advance_carries(scope, inner, carries, body.inputs[consts:])
-    scope.statements.append(
-        While(tuple(test.statements), predicate.place, tuple(inner.statements))
-    )
+    scope.statements.append(While(tuple(test.statements), predicate.place, tuple(inner.statements)))
     scope.assigner.free(predicate)
     scope.leave(carries, step.results)
 
@@ -691,9 +683,7 @@ def _cond(scope: _Scope, step: Nested, number: int) -> None:
         inner = scope.inner(plan, inputs, [inside[j] for j in range(len(targets))])
         _settle(scope, inner, targets)
         cases.append(tuple(inner.statements))
-    scope.statements.append(
-        Branch(scope.value(index).place, str(index.aval.dtype), tuple(cases))
-    )
+    scope.statements.append(Branch(scope.value(index).place, str(index.aval.dtype), tuple(cases)))
     for var, storage in zip(step.results, targets, strict=True):
         scope.values[var] = Value(storage)
 

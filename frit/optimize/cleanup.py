@@ -1,4 +1,4 @@
-"""Passes over a flat jaxpr that remove equations: constants are folded, equal ones merged, dead ones dropped.
+"""Passes over a flat jaxpr: constants are folded, equal equations merged, dead ones dropped.
 
 Each is a pure function `Jaxpr -> Jaxpr`. `optimization_barrier` is opaque to all of them: two
 barriers are never one, so what is computed behind each is computed twice, as checkpoint wants.
@@ -104,7 +104,11 @@ def merge_equal(jaxpr: Jaxpr) -> Jaxpr:
         operands = [current(a) for a in eqn.invars]
         if any(new is not old for new, old in zip(operands, eqn.invars, strict=True)):
             eqn = eqn.replace(invars=operands)
-        if eqn.effects or eqn.primitive.name in _LOOPS or eqn.primitive.name == "optimization_barrier":
+        if (
+            eqn.effects
+            or eqn.primitive.name in _LOOPS
+            or eqn.primitive.name == "optimization_barrier"
+        ):
             eqns.append(map_bodies(eqn, merge_equal))
             continue
         keys = [literal_key(a) if type(a) is Literal else id(a) for a in operands]

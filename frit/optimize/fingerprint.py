@@ -1,4 +1,4 @@
-"""Structural identity of jaxprs: equal programs have equal keys, whatever their variables are called.
+"""Structural identity of jaxprs: equal programs have equal keys, whatever their names.
 
     key = (inputs' types, equations, outputs)     equation = (primitive, params, operands, types)
 

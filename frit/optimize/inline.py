@@ -83,7 +83,11 @@ class _Scope:
         """Adds what an equation stands for; returns its results."""
         name = eqn.primitive.name
         if name in CALLS:
-            if name == "remat2" and eqn.params.get("prevent_cse") and eqn.params.get("differentiated"):
+            if (
+                name == "remat2"
+                and eqn.params.get("prevent_cse")
+                and eqn.params.get("differentiated")
+            ):
                 operands = self.fence(operands)
             return self.call(_closed(eqn.params[CALLS[name]]), operands)
         if name in _SINGLE:
@@ -123,7 +127,9 @@ class _Scope:
 
     def outer(self, captured: Sequence[int], types: Sequence[Var]) -> list[Var]:
         """This scope's variables for the constants that a body captured."""
-        return [self.constant(v, self.constants.values[k]) for k, v in zip(captured, types, strict=True)]
+        return [
+            self.constant(v, self.constants.values[k]) for k, v in zip(captured, types, strict=True)
+        ]
 
 
 def _closed(jaxpr: Any) -> ClosedJaxpr:
@@ -190,4 +196,3 @@ def _cond(scope: _Scope, eqn: JaxprEqn, operands: list[Atom]) -> list[Var]:
 
 
 _BODIES = {"scan": _scan, "while": _while, "cond": _cond}
-

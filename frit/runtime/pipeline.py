@@ -37,8 +37,8 @@ from frit.codegen.scalars import element_type
 from frit.codegen.storage import assign_buffers
 from frit.errors import LoweringError
 from frit.ir.check import check_jaxpr
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from frit.ir.types import ShapedArray
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, storage_of
+from frit.ir.types import ShapedArray, typeof
 from frit.optimize.fingerprint import Constants, closed_key
 from frit.optimize.passes import optimize
 from frit.runtime.program import Executable, Program, ReferenceProgram
@@ -237,7 +237,10 @@ def compile_jaxpr(
             _cache[key] = executable
             while len(_cache) > CACHE_SIZE:
                 _cache.popitem(last=False)
-    arrays = [np.ascontiguousarray(c).reshape(np.shape(c)) for c in constants.values]
+    arrays = [
+        np.ascontiguousarray(storage_of(c, typeof(c))).reshape(np.shape(c))
+        for c in constants.values
+    ]
     return Program(executable, arrays, closed.in_avals)
 
 

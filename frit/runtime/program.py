@@ -106,9 +106,11 @@ class Executable:
                 results = [results]
             for target, result in zip(targets, results, strict=True):
                 if target.size:
-                    target[...] = np.asarray(result).view(target.dtype) if (
-                        target.dtype.kind == "V"
-                    ) else result
+                    target[...] = (
+                        np.asarray(result).view(target.dtype)
+                        if (target.dtype.kind == "V")
+                        else result
+                    )
         except BaseException as error:
             self._failures.error = error
             return _FAILED

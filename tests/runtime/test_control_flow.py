@@ -152,9 +152,7 @@ def _fill(buffer, i):
 
 
 def test_updates_in_a_loop_are_in_place():
-    program = agrees(
-        lambda b: scan(_fill, [], [b, np.int32(0)], [], length=4), f32(4, 3)
-    )
+    program = agrees(lambda b: scan(_fill, [], [b, np.int32(0)], [], length=4), f32(4, 3))
     assert "memcpy" in program.executable.text  # of the argument, once
     body = program.executable.text.split("head1:")[-1]
     assert "memcpy" not in body.split("after")[0]
