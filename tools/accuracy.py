@@ -11,14 +11,25 @@ Exits with 1 if a function is worse than `vector_math.ACCURACY` says.
 import argparse
 import ctypes
 import math
+import pathlib
 import sys
 
 import llvmlite.binding as binding
 import mpmath
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
 from frit.backends.llvm import vector_math
-from frit.backends.llvm.builder import F32, F64, I64, PTR, VOID, Builder, Module
+from frit.backends.llvm.builder import (
+    F32,
+    F64,
+    I64,
+    PTR,
+    VOID,
+    Builder,
+    Module,
+)
 from frit.backends.llvm.vector_math.definitions import FUNCTIONS
 
 ELEMENTS = {"float32": F32, "float64": F64}

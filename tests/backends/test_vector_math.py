@@ -1,5 +1,7 @@
 """Vector math against mpmath within its stated ulps, at the edges, and the same at every width."""
 
+import re
+
 import llvmlite.binding as binding
 import numpy as np
 import pytest
@@ -162,6 +164,32 @@ def test_modules_define_a_function_once_and_refuse_others():
         vector_math.function(module, "exp", np.float16, 8)
 
 
+MACHINES = {
+    "x86_64-unknown-linux-gnu": (("x86-64", "", False), ("haswell", "", True)),
+    "aarch64-unknown-linux-gnu": (("generic", "+neon", True),),
+}
+
+
+@pytest.mark.parametrize("triple", MACHINES)
+@pytest.mark.parametrize("name", vector_math.NAMES)
+def test_no_library_is_called(name, triple):
+    """Objects for other machines, baseline ones included, refer to no symbol outside."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    for cpu, features, has_fma in MACHINES[triple]:
+        module = Module(has_fma=has_fma)
+        for dtype, width in (("float32", 4), ("float64", 2), ("float64", 1)):
+            vector_math.function(module, name, dtype, width)
+        parsed = binding.parse_assembly(module.render().replace("define internal", "define"))
+        machine = binding.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small"
+        )
+        assembly = machine.emit_assembly(parsed)
+        called = re.findall(r"^\s(?:callq?|bl|b|jmp)\s+([^\s.*%]\S*)", assembly, re.M)
+        outside = {symbol.removesuffix("@PLT").strip('"') for symbol in called}
+        assert {symbol for symbol in outside if not symbol.startswith("frit.")} == set()
+
+
 def test_huge_arguments_of_circular_functions():
     x = np.array([1e22, -1e300, 2.0**1023, 6381956970095103 * 2.0**797, 1e5, 2.0**29])
     for name in ("sin", "cos", "tan"):
@@ -181,3 +209,8 @@ def test_f32_against_f64_on_many_bit_patterns(name):
         spacing = np.spacing(np.abs(rounded[finite])).astype(np.float64)
         apart = np.abs(found[finite].astype(np.float64) - wide[finite]) / spacing
     assert apart.max() <= vector_math.ACCURACY[name]
+
+
+def test_inline_cost_counts_instructions():
+    assert vector_math.inline_cost("sqrt") == 1
+    assert 20 < vector_math.inline_cost("exp") < vector_math.inline_cost("pow")

@@ -19,16 +19,10 @@ from frit.backends.llvm.vector_math import (
     trigonometric,
     zeta,
 )
-from frit.backends.llvm.vector_math.definitions import FUNCTIONS, function
+from frit.backends.llvm.vector_math.definitions import FUNCTIONS, function, inline_cost
 
 NAMES = tuple(FUNCTIONS)
 ACCURACY = {name: definition.ulps for name, definition in FUNCTIONS.items()}
 OPERANDS = {name: definition.operands for name, definition in FUNCTIONS.items()}
-
-
-def inline_cost(name):
-    """Roughly how many instructions the function takes for one vector, to weigh inlining it."""
-    return FUNCTIONS[name].cost
-
 
 __all__ = ["ACCURACY", "NAMES", "OPERANDS", "function", "inline_cost"]

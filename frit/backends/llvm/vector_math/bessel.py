@@ -22,13 +22,13 @@ def _scaled_bessel(kit, a, order):
     return large.where(outer, series * a if order else series)
 
 
-@vector_function("bessel_i0e", ulps=4, cost=90, f32_by_f64=True)
+@vector_function("bessel_i0e", ulps=4, f32_by_f64=True)
 def bessel_i0e(kit, x):
     result = _scaled_bessel(kit, abs(x), 0)
     return x.is_nan().where(x, result)
 
 
-@vector_function("bessel_i1e", ulps=4, cost=90, f32_by_f64=True)
+@vector_function("bessel_i1e", ulps=4, f32_by_f64=True)
 def bessel_i1e(kit, x):
     result = _scaled_bessel(kit, abs(x), 1).copysign(x)
     return x.is_nan().where(math.nan, result)

@@ -17,31 +17,30 @@ from frit.backends.llvm.vector_math.lanes import Kit
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VectorFunction:
-    """One function: how many operands, how exact, how long, and its formula.
+    """One function: how many operands, how exact, and its formula.
 
     ulps: bound on the error of the result, in units in the last place, of f32 and of f64, where the
-    function is well conditioned. cost: roughly how many instructions one vector takes.
+    function is well conditioned.
     """
 
     name: str
     operands: int
     ulps: int
-    cost: int
     formula: object
     f32_by_f64: bool
 
 
-FUNCTIONS = {}
+FUNCTIONS: dict[str, VectorFunction] = {}
 
 
-def vector_function(name, *, ulps, cost, operands=1, f32_by_f64=False):
+def vector_function(name, *, ulps, operands=1, f32_by_f64=False):
     """Registers the decorated formula as the function `name`.
 
     f32_by_f64: the f32 function is the f64 one on widened operands, rounded at the end.
     """
 
     def register(formula):
-        FUNCTIONS[name] = VectorFunction(name, operands, ulps, cost, formula, f32_by_f64)
+        FUNCTIONS[name] = VectorFunction(name, operands, ulps, formula, f32_by_f64)
         return formula
 
     return register
@@ -71,6 +70,13 @@ def function(module, name, dtype, width):
     if symbol not in module:
         module.absorb(_fragment(name, element, width, module.has_fma))
     return symbol
+
+
+def inline_cost(name, dtype="float32"):
+    """How many instructions the function's own body has, to weigh inlining it."""
+    element = float_type(dtype)
+    fragment = _fragment(name, element, 4, has_fma=True)
+    return fragment.texts[_symbol(name, element, 4)].count(" = ")
 
 
 def _symbol(name, element, width):

@@ -32,7 +32,7 @@ def _series(kit, x):
     return x * kit.polynomial(x * x, kit.coefficients("erf"))
 
 
-@vector_function("erf", ulps=2, cost=50)
+@vector_function("erf", ulps=2)
 def erf(kit, x):
     a = abs(x)
     near = x + _series(kit, x)
@@ -44,7 +44,7 @@ def erf(kit, x):
     return (a < 1.0).where(near, far.copysign(x))
 
 
-@vector_function("erfc", ulps=2, cost=110)
+@vector_function("erfc", ulps=2)
 def erfc(kit, x):
     if not kit.double:
         return _erfc_in_double(kit.in_double(), x.to(F64)).to(F32)
@@ -58,7 +58,7 @@ def _erfc_in_double(kit, x):
     return (a < 0.5).where(1.0 - (x + _series(kit, x)), far)
 
 
-@vector_function("erf_inv", ulps=2, cost=150, f32_by_f64=True)
+@vector_function("erf_inv", ulps=2, f32_by_f64=True)
 def erf_inv(kit, x):
     """x P(x**2) up to 3/4, else by a table in sqrt(-log(1 - |x|)); infinite at +-1, nan beyond."""
     a = abs(x)

@@ -56,7 +56,7 @@ def exp_of_pair(kit, x, low):
     return kit.scale(1.0 + (p[0] + p[1]), n)
 
 
-@vector_function("exp", ulps=2, cost=24)
+@vector_function("exp", ulps=2)
 def exp(kit, x):
     smallest, largest = exp_range(kit)
     high_part, low_part = LN2_PARTS[kit.double]
@@ -67,7 +67,7 @@ def exp(kit, x):
     return kit.scale(1.0 + p, n)
 
 
-@vector_function("exp2", ulps=2, cost=26)
+@vector_function("exp2", ulps=2)
 def exp2(kit, x):
     smallest, largest = (-1080.0, 1025.0) if kit.double else (-152.0, 129.0)
     x = x.larger(smallest).smaller(largest)
@@ -88,7 +88,7 @@ def expm1_pair(kit, x):
     return kit.fast_two_sum(high, rest + scale * low)
 
 
-@vector_function("expm1", ulps=2, cost=34)
+@vector_function("expm1", ulps=2)
 def expm1(kit, x):
     smallest, largest = (-40.0, 710.0) if kit.double else (-20.0, 89.5)
     bounded = x.larger(smallest).smaller(largest)
@@ -147,12 +147,12 @@ def log_edges(result, x):
     return (x < 0.0).where(math.nan, result)
 
 
-@vector_function("log", ulps=1, cost=32)
+@vector_function("log", ulps=1)
 def log(kit, x):
     return log_edges(log_sum(kit, *log_split(kit, x)), x)
 
 
-@vector_function("log1p", ulps=2, cost=46)
+@vector_function("log1p", ulps=2)
 def log1p(kit, x):
     high, low = kit.two_sum(kit.number(1.0), x)
     result = log_edges(log_sum(kit, *log_split(kit, high, low)), high)
@@ -160,7 +160,7 @@ def log1p(kit, x):
     return (abs(x) < 2.0 ** -(kit.mantissa + 2)).where(x, result)
 
 
-@vector_function("log2", ulps=2, cost=40)
+@vector_function("log2", ulps=2)
 def log2(kit, x):
     """Exact at powers of two: k + log(1 + f) / ln 2, the quotient as a pair."""
     k, f, _ = log_split(kit, x)
@@ -169,7 +169,7 @@ def log2(kit, x):
     return log_edges(total + (error + low), x)
 
 
-@vector_function("logistic", ulps=2, cost=36)
+@vector_function("logistic", ulps=2)
 def logistic(kit, x):
     """1 / (1 + exp(-x)), by exp(-|x|), so that small results keep their digits."""
     smallest, _ = exp_range(kit)

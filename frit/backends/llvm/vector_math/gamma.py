@@ -74,7 +74,7 @@ def _quarters(kit, x):
     return quarters, r, rest.fma(low, error)
 
 
-@vector_function("lgamma", ulps=8, cost=220, f32_by_f64=True)
+@vector_function("lgamma", ulps=8, f32_by_f64=True)
 def lgamma(kit, x):
     """log |gamma(x)|; infinite at 0, -1, -2, ...
 
@@ -96,7 +96,7 @@ def lgamma(kit, x):
     return a.equals(math.inf).where(math.inf, result)
 
 
-@vector_function("digamma", ulps=8, cost=170, f32_by_f64=True)
+@vector_function("digamma", ulps=8, f32_by_f64=True)
 def digamma(kit, x):
     """The derivative of lgamma, digamma(-a) = digamma(1 + a) + pi / tan(pi a).
 

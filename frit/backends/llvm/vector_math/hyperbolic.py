@@ -28,7 +28,7 @@ def _doubles(kit, a):
     return n, sinh_r, cosh_r, up - down, up + down
 
 
-@vector_function("sinh", ulps=2, cost=40)
+@vector_function("sinh", ulps=2)
 def sinh(kit, x):
     a = abs(x)
     n, sinh_r, cosh_r, odd, even = _doubles(kit, a)
@@ -38,14 +38,14 @@ def sinh(kit, x):
     return n.equals(0).where(sinh_r, result).copysign(x)
 
 
-@vector_function("cosh", ulps=2, cost=40)
+@vector_function("cosh", ulps=2)
 def cosh(kit, x):
     _, sinh_r, cosh_r, odd, even = _doubles(kit, abs(x))
     high, low = kit.fast_two_sum(even, odd * sinh_r)
     return (high + even.fma(cosh_r, low)) * 2.0
 
 
-@vector_function("tanh", ulps=2, cost=34)
+@vector_function("tanh", ulps=2)
 def tanh(kit, x):
     a = abs(x)
     if not kit.double:
@@ -85,7 +85,7 @@ def _log_of_double(kit, a, high, low):
     return _log_of_pair(kit, high, low, extra)
 
 
-@vector_function("asinh", ulps=2, cost=70)
+@vector_function("asinh", ulps=2)
 def asinh(kit, x):
     """log(a + sqrt(a**2 + 1)), the sums and the root as pairs."""
     a = abs(x)
@@ -98,7 +98,7 @@ def asinh(kit, x):
     return (a < math.inf).where(result, a).copysign(x)
 
 
-@vector_function("acosh", ulps=2, cost=70)
+@vector_function("acosh", ulps=2)
 def acosh(kit, x):
     """log(x + sqrt(x**2 - 1)), the sums and the root as pairs."""
     square, error = kit.two_product(x, x)
@@ -111,7 +111,7 @@ def acosh(kit, x):
     return (x < 1.0).where(math.nan, result)
 
 
-@vector_function("atanh", ulps=2, cost=60)
+@vector_function("atanh", ulps=2)
 def atanh(kit, x):
     """log((1 + a) / (1 - a)) / 2, the quotient as a pair."""
     a = abs(x)

@@ -172,13 +172,13 @@ def _incomplete_gamma(kit, a, x, *, complement):
     return _gamma_limits(kit, a, x, inside, result, **ends)
 
 
-@vector_function("igamma", ulps=16, cost=2000, operands=2, f32_by_f64=True)
+@vector_function("igamma", ulps=16, operands=2, f32_by_f64=True)
 def igamma(kit, a, x):
     """P(a, x), the regularized lower incomplete gamma function."""
     return _incomplete_gamma(kit, a, x, complement=False)
 
 
-@vector_function("igammac", ulps=16, cost=2000, operands=2, f32_by_f64=True)
+@vector_function("igammac", ulps=16, operands=2, f32_by_f64=True)
 def igammac(kit, a, x):
     """Q(a, x) = 1 - P(a, x)."""
     return _incomplete_gamma(kit, a, x, complement=True)
@@ -195,7 +195,7 @@ def _gamma_slopes(kit, near, far, a, x):
     return kit.where_rare(large, result, lambda: sample_slope_of_large(kit, a, x) * -(a / x))
 
 
-@vector_function("igamma_grad_a", ulps=32, cost=3000, operands=2, f32_by_f64=True)
+@vector_function("igamma_grad_a", ulps=32, operands=2, f32_by_f64=True)
 def igamma_grad_a(kit, a, x):
     """The derivative of P(a, x) with respect to a; see `random_gamma_grad` for large a."""
     inside, near, far, a_safe, x_safe = _gamma_regions(kit, a, x)
@@ -205,7 +205,7 @@ def igamma_grad_a(kit, a, x):
     return inside.where(result, at_zero.where(kit.number(0.0), math.nan))
 
 
-@vector_function("random_gamma_grad", ulps=32, cost=3000, operands=2, f32_by_f64=True)
+@vector_function("random_gamma_grad", ulps=32, operands=2, f32_by_f64=True)
 def random_gamma_grad(kit, a, x):
     """dx/da of a gamma sample x of shape a: -(dP/da) / (dP/dx); the common factor cancels.
 
@@ -253,7 +253,7 @@ def _beta_factor(kit, a, b, x, y):
     return exp_of_pair(kit, *exponent) * root
 
 
-@vector_function("regularized_incomplete_beta", ulps=64, cost=3000, operands=3, f32_by_f64=True)
+@vector_function("regularized_incomplete_beta", ulps=64, operands=3, f32_by_f64=True)
 def regularized_incomplete_beta(kit, a, b, x):
     """I_x(a, b), the distribution function of the beta distribution; nan unless 0 <= x <= 1."""
     inside = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)

@@ -126,12 +126,6 @@ class Lanes:
         """Correctly rounded square root."""
         return self._apply(self.builder.sqrt)
 
-    def floor(self):
-        return self._apply(self.builder.floor)
-
-    def round_even(self):
-        return self._apply(self.builder.round_even)
-
     def copysign(self, sign):
         """The magnitude of self with the sign of `sign`."""
         return self._apply(self.builder.copysign, sign)
@@ -323,6 +317,12 @@ class Kit:
         magic = 1.5 * 2.0**self.mantissa
         shifted = x + magic
         return shifted - magic, shifted.bits() - self.number(magic).bits()
+
+    def is_whole(self, x):
+        """Where x is an integer or infinite; not by `floor`, which some targets lack."""
+        a = abs(x)
+        large = 2.0**self.mantissa
+        return (a >= large) | ((a + large) - large).equals(a)
 
     def power_of_two(self, exponent):
         """2**exponent for integers in the range of normal floats."""

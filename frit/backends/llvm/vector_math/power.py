@@ -64,7 +64,7 @@ def _power_edges(kit, x, y, result):
     return (y.equals(0.0) | x.equals(1.0)).where(1.0, result)
 
 
-@vector_function("pow", ulps=1, cost=130, operands=2)
+@vector_function("pow", ulps=1, operands=2)
 def pow(kit, x, y):
     wide = kit if kit.double else kit.in_double()
     a, exponent = abs(x), y
@@ -83,17 +83,17 @@ def pow(kit, x, y):
     return _power_edges(kit, x, y, result)
 
 
-@vector_function("sqrt", ulps=1, cost=1)
+@vector_function("sqrt", ulps=1)
 def sqrt(kit, x):
     return x.sqrt()
 
 
-@vector_function("rsqrt", ulps=2, cost=2)
+@vector_function("rsqrt", ulps=2)
 def rsqrt(kit, x):
     return 1.0 / x.sqrt()
 
 
-@vector_function("cbrt", ulps=2, cost=50)
+@vector_function("cbrt", ulps=2)
 def cbrt(kit, x):
     """A quartic start on the significand, then Halley's iteration (once for f32, twice for f64)."""
     a = abs(x)

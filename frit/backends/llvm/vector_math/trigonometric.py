@@ -160,18 +160,18 @@ def _far_helper(kit, name, finish):
     return scalar_helper(kit.builder.module, symbol, kit.element, 2, formula)
 
 
-@vector_function("sin", ulps=2, cost=50)
+@vector_function("sin", ulps=2)
 def sin(kit, x):
     result = _circular(kit, x, "sine", sine_from)
     return x.equals(0.0).where(x, result)
 
 
-@vector_function("cos", ulps=2, cost=50)
+@vector_function("cos", ulps=2)
 def cos(kit, x):
     return _circular(kit, x, "sine", sine_from, turn=1)
 
 
-@vector_function("tan", ulps=2, cost=75)
+@vector_function("tan", ulps=2)
 def tan(kit, x):
     result = _circular(kit, x, "tangent", tangent_from)
     return (abs(x) < 2.0 ** (-kit.mantissa / 2 - 2)).where(x, result)
@@ -223,7 +223,7 @@ def _complement(kit, base, mask, pair):
     return kit.fast_two_sum(total, rest + (low + start[1]))
 
 
-@vector_function("atan", ulps=1, cost=50)
+@vector_function("atan", ulps=1)
 def atan(kit, x):
     a = abs(x)
     inverted = a > 1.0
@@ -236,7 +236,7 @@ def atan(kit, x):
     return (a < 2.0 ** (-kit.mantissa / 2 - 1)).where(a, result).copysign(x)
 
 
-@vector_function("atan2", ulps=2, cost=80, operands=2)
+@vector_function("atan2", ulps=2, operands=2)
 def atan2(kit, y, x):
     b, a = abs(y), abs(x)
     inverted = b > a
@@ -272,7 +272,7 @@ def _half_angle(kit, a):
     return z, root, root.equals(0.0).where(0.0, rest)
 
 
-@vector_function("asin", ulps=1, cost=60)
+@vector_function("asin", ulps=1)
 def asin(kit, x):
     """x + x**3 P(x**2) up to 1/2, else pi/2 - 2 asin(sqrt((1 - x) / 2))."""
     a = abs(x)
@@ -287,7 +287,7 @@ def asin(kit, x):
     return far.where(outer, start + tail).copysign(x)
 
 
-@vector_function("acos", ulps=1, cost=60)
+@vector_function("acos", ulps=1)
 def acos(kit, x):
     """pi/2 - asin(x) up to 1/2, else 2 asin(sqrt((1 - |x|) / 2)), and pi minus it for x < 0."""
     a = abs(x)

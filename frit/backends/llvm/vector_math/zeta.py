@@ -51,7 +51,7 @@ def _tail(kit, s, w, low):
     return power.equals(0.0).where(power, result)
 
 
-@vector_function("zeta", ulps=16, cost=2500, operands=2, f32_by_f64=True)
+@vector_function("zeta", ulps=16, operands=2, f32_by_f64=True)
 def zeta(kit, s, q):
     """The sum of (q + k)**-s over k >= 0.
 
@@ -72,29 +72,29 @@ def zeta(kit, s, q):
     )
     result = total + _tail(kit, s_safe, w, low)
     result = total.equals(math.inf).where(total, result)
-    even = (s * 0.5).equals((s * 0.5).floor())
-    pole = (q <= 0.0) & q.equals(q.floor())
+    even = kit.is_whole(s * 0.5)
+    pole = (q <= 0.0) & kit.is_whole(q)
     result = pole.where(even.where(kit.number(math.inf), math.nan), result)
-    outside = (s < 1.0) | ((q < 0.0) & ~s.equals(s.floor())) | ~(q > -float(_LIMIT))
+    outside = (s < 1.0) | ((q < 0.0) & ~kit.is_whole(s)) | ~(q > -float(_LIMIT))
     result = (outside & ~(pole & even)).where(math.nan, result)
     result = (s.is_nan() | q.is_nan()).where(math.nan, result)
     return s.equals(1.0).where(math.inf, result)
 
 
-@vector_function("polygamma", ulps=16, cost=2600, operands=2, f32_by_f64=True)
+@vector_function("polygamma", ulps=16, operands=2, f32_by_f64=True)
 def polygamma(kit, n, x):
     """The derivative of order n of digamma: (-1)**(n+1) n! zeta(n + 1, x); nan for other n.
 
     Above order 170, where n! overflows, by logarithms, and 0 where zeta underflows.
     """
-    whole = (n >= 0.0) & n.equals(n.floor())
+    whole = (n >= 0.0) & kit.is_whole(n)
     series = kit.call("zeta", n + 1.0, x)
     small = n <= 170.0
     _, index = kit.nearest_whole((whole & small).where(n, 0.0))
     product = series * kit.table_polynomial("factorials", _FACTORIAL_ROWS, index, n)
     large = kit.call("exp", kit.call("lgamma", n + 1.0) + kit.call("log", series))
     result = small.where(product, large)
-    odd = ~(n * 0.5).equals((n * 0.5).floor())
+    odd = ~kit.is_whole(n * 0.5)
     result = odd.where(result, -result)
     result = n.equals(0.0).where(kit.call("digamma", x), result)
     return whole.where(result, math.nan)
