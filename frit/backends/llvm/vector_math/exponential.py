@@ -106,9 +106,8 @@ def log_split(kit, x, low=None, extra=None):
     f = m - 1.0
     rest = None
     if low is not None:
-        # low is tiny against x, so 2**-exponent in two halves cannot hurt.
+        # f is 0 or, being a multiple of an ulp, greater than the scaled low part.
         f, rest = kit.fast_two_sum(f, kit.scale(low, -exponent))
-        # Where m is 1, f is the smaller part of the sum; two_sum would cost as much as this.
     k = kit.to_float(exponent if extra is None else exponent + extra)
     return k, f, rest
 
@@ -142,7 +141,8 @@ def log1p_excess(kit, f):
 
 def log_edges(result, x):
     """The logarithm's values at 0, below 0, at infinity and nan, put into `result`."""
-    result = (x < _INFINITY).where(result, x)
+    # The sum makes a signalling nan quiet.
+    result = (x < _INFINITY).where(result, x + x)
     result = x.equals(0.0).where(-_INFINITY, result)
     return (x < 0.0).where(math.nan, result)
 

@@ -95,7 +95,7 @@ def asinh(kit, x):
     high, low = kit.two_sum(a, root)
     result = _log_of_double(kit, a, high, low + rest)
     result = (a < 2.0 ** (-kit.mantissa / 2 - 1)).where(a, result)
-    return (a < math.inf).where(result, a).copysign(x)
+    return (a < math.inf).where(result, a + a).copysign(x)
 
 
 @vector_function("acosh", ulps=2)
@@ -107,7 +107,7 @@ def acosh(kit, x):
     root, rest = _root_of_pair(kit, high, low)
     high, low = kit.two_sum(x, root)
     result = _log_of_double(kit, x, high, low + rest)
-    result = (x < math.inf).where(result, x)
+    result = (x < math.inf).where(result, x + x)
     return (x < 1.0).where(math.nan, result)
 
 

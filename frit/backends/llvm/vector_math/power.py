@@ -112,5 +112,5 @@ def cbrt(kit, x):
         root = root - root * ((cube - m_scaled) / (cube * 2.0 + m_scaled))
     # The cube root of a float is never subnormal.
     result = root * kit.power_of_two(third - 1024)
-    result = ((a > 0.0) & (a < math.inf)).where(result, a)
+    result = ((a > 0.0) & (a < math.inf)).where(result, a + a)
     return result.copysign(x)
