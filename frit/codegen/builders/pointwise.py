@@ -1,10 +1,11 @@
 """Pointwise equations: an element of the result is an operation on elements of the operands.
 
-Operands have the result's shape or none at all. Complex operands go to `complex_numbers`.
+Operands have the result's rank or rank 0; axes of size 1 are repeated. Complex operands go to
+`complex_numbers`.
 """
 
 from frit.codegen.builders.complex_numbers import COMPLEX
-from frit.codegen.nests import rule, storage
+from frit.codegen.nests import Node, rule, storage
 
 PLAIN = """
     abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos
@@ -24,9 +25,25 @@ def operand_elements(lowering, nodes, index):
     ]
 
 
+def stretched(lowering, node, shape):
+    """The node with its axes of size 1 repeated to `shape`; itself if it has that shape or ()."""
+    if node.shape == shape or node.rank != len(shape):
+        return node
+    kept = [size == extent for size, extent in zip(node.shape, shape, strict=True)]
+
+    def element(index):
+        return lowering.element(
+            node, tuple(i if k else 0 for i, k in zip(index, kept, strict=True))
+        )
+
+    axes = frozenset(axis for axis in node.scalar_axes if kept[axis])
+    return Node(shape, node.dtype, element, parts=node.parts, scalar_axes=axes)
+
+
 def pointwise(lowering, var, nodes, combine):
     """Gives `var` the node `combine(*elements)` of nodes of its shape or none."""
     shape = storage(var.aval)[0]
+    nodes = [stretched(lowering, node, shape) for node in nodes]
     full = [node for node in nodes if node.rank == len(shape)]
 
     def element(index):
