@@ -219,12 +219,14 @@ class Builder:
         """Calls the function with this symbol (a str) or address (a ptr Value)."""
         target = name.text if isinstance(name, Value) else f"@{name}"
         inside = ", ".join([f"{x.type.text} {x.text}" for x in arguments])
-        return self.emit(result, f"call {result.text} {target}({inside}) {attributes}".rstrip())
+        tail = f" {attributes}" if attributes else ""
+        return self.emit(result, f"call {result.text} {target}({inside}){tail}")
 
     def intrinsic(self, name, result, *arguments):
         """Calls `llvm.name`, declaring it; `name` includes its type mangling."""
         name = f"llvm.{name}"
-        self.module.declare(name, result, [x.type for x in arguments])
+        if not self.module.has_declared(name):
+            self.module.declare(name, result, [x.type for x in arguments])
         return self.call(name, result, arguments)
 
     # Arithmetic. Comparisons and selection.

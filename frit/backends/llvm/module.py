@@ -144,6 +144,10 @@ class Module:
                 raise ValueError(f"@{name} is declared twice with different types: {known}; {text}")
         return Value(f"@{name}", PTR)
 
+    def has_declared(self, name):
+        """Whether the external function is declared already."""
+        return name in self._declarations
+
     def absorb(self, fragment):
         """Adds a `Fragment`: definitions with all they need, each once."""
         for name, text in fragment.texts.items():

@@ -130,8 +130,24 @@ def _bfloat_bits(number):
     return sign | int(rounded.view(np.uint32)) >> 16
 
 
+_CONSTANTS: dict = {}
+
+
 def constant(type, number):
     """The constant `number` of `type`, in every lane; floats are rounded to the type once."""
+    if not number or number != number:
+        # 0.0 and -0.0 are equal but differ as constants, and nan is not equal to itself.
+        return _constant(type, number)
+    key = type, number
+    found = _CONSTANTS.get(key)
+    if found is None:
+        if len(_CONSTANTS) > 10_000:
+            _CONSTANTS.clear()
+        found = _CONSTANTS[key] = _constant(type, number)
+    return found
+
+
+def _constant(type, number):
     element = type.element
     if element.is_float:
         text = _float_text(element, float(number))
