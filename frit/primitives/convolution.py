@@ -6,7 +6,7 @@
 
 `dimension_numbers` tells for each of the three where these axes are.  lhs is dilated and padded,
 the window is dilated, and moves by the strides.  With G feature groups, C = G·I, and the g-th part
-of O sees the g-th part of C; with G batch groups it sees the g-th part of N, and the result has N/G.
+of O sees the g-th part of C; with G batch groups it sees that of N, and the result has N/G.
 """
 
 from __future__ import annotations

@@ -126,7 +126,8 @@ def _running_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _running_log_sum(x: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=axis)
+        with np.errstate(invalid="ignore"):
+            return np.logaddexp.accumulate(x, axis=axis)
     top = np.max(x.real, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(divide="ignore"):

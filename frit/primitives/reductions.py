@@ -22,7 +22,7 @@ from frit.primitives.comparison_and_bits import eq
 from frit.primitives.conversion import convert_element_type
 from frit.primitives.elementwise import times
 from frit.primitives.padding import pad, slice_axis
-from frit.primitives.shapes import reshape, squeeze
+from frit.primitives.shapes import reshape, squeeze, stack
 from frit.transforms.batch import Axis, batch
 from frit.transforms.jvp import jvp
 from frit.transforms.linear import (
@@ -438,16 +438,34 @@ def _mapped(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return mapped
 
 
+def lane_by_lane(
+    primitive: Primitive, axis: Any, operands: Any, mapped: Any, params: Any
+) -> tuple[list[Any], list[int]]:
+    """The results of a primitive on each lane by itself, stacked in front."""
+    if isinstance(axis.size, dims.Dim):
+        raise NotImplementedError(
+            f"vmap of {primitive} over its initial values, in {axis.size} lanes, a symbolic "
+            "number: map over concrete sizes, or give all lanes one initial value."
+        )
+
+    def one(lane: int) -> list[Any]:
+        return [
+            x if d is None else squeeze(slice_axis(x, d, lane, lane + 1), dimensions=(d,))
+            for x, d in zip(operands, mapped, strict=True)
+        ]
+
+    lanes = [primitive(*one(lane), **params) for lane in range(axis.size)]
+    results = [stack(*parts, axis=0) for parts in zip(*lanes, strict=True)]
+    return results, [0] * len(results)
+
+
 def _reduce_batch(
     axis: Any, operands: Any, mapped: Any, *, computation: Any, dimensions: Any, jaxpr: Any
 ) -> tuple[list[Any], list[Any]]:
     count = len(operands) // 2
     if any(d is not None for d in mapped[count:]):
-        raise NotImplementedError(
-            "vmap of lax.reduce over its initial values: the initial value must be an identity of "
-            "the computation, the same for all lanes; combine the result with other values after "
-            "the reduction."
-        )
+        params = {"computation": computation, "dimensions": dimensions, "jaxpr": jaxpr}
+        return lane_by_lane(reduce, axis, operands, mapped, params)
     xs = [axis_to_front(x, d, axis.size) for x, d in zip(operands[:count], mapped, strict=False)]
     results = reduce(
         *xs,

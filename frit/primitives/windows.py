@@ -29,6 +29,7 @@ from frit.primitives.reductions import (
     identity_of_max,
     identity_of_min,
     is_narrow,
+    lane_by_lane,
 )
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import axis_to_front, instantiate, is_zero
@@ -326,10 +327,7 @@ def _generic_jvp(
 def _generic_batch(axis: Any, operands: Any, mapped: Any, **params: Any) -> tuple[Any, Any]:
     count = len(operands) // 2
     if any(d is not None for d in mapped[count:]):
-        raise NotImplementedError(
-            "reduce_window batching is not implemented for initial values: they must be an "
-            "identity of the computation, the same for all lanes."
-        )
+        return lane_by_lane(reduce_window, axis, operands, mapped, params)
     xs = [axis_to_front(x, d, axis.size) for x, d in zip(operands[:count], mapped, strict=False)]
     windows = Windows.of(params).making_room(0).params()
     return reduce_window(*xs, *operands[count:], **(params | windows)), [0] * count
