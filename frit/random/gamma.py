@@ -64,11 +64,11 @@ def beta(key, a, b, shape=None, dtype=None):
 
 @partial(jit, static_argnums=(3, 4))
 def _beta(key, a, b, shape, dtype):
-    keys = split_typed(key)
+    a_key, b_key = split_typed(key)
     a = jnp.broadcast_to(lax.convert_element_type(a, dtype), shape)
     b = jnp.broadcast_to(lax.convert_element_type(b, dtype), shape)
-    log_a = loggamma(keys[0], a, shape, dtype)
-    log_b = loggamma(keys[1], b, shape, dtype)
+    log_a = loggamma(a_key, a, shape, dtype)
+    log_b = loggamma(b_key, b, shape, dtype)
     largest = lax.max(log_a, log_b)
     scaled_a, scaled_b = jnp.exp(log_a - largest), jnp.exp(log_b - largest)
     return scaled_a / (scaled_a + scaled_b)
