@@ -173,7 +173,9 @@ fast_math = _setting(
 check = _setting("check", bool, False, "verify after every stage of the compiler")
 show = _setting("show", str, "", "stages to print, by name, separated by commas")
 time = _setting("time", bool, False, "print how long each stage took")
-backend = _setting("backend", str, "llvm", "engine that runs programs", choices=("llvm", "reference"))
+backend = _setting(
+    "backend", str, "llvm", "engine that runs programs", choices=("llvm", "reference")
+)
 target = _setting("target", str, "", "CPU to compile for, as LLVM names it; empty: this one")
 
 

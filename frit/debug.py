@@ -20,7 +20,9 @@ def callback(fun: Callable[..., Any], *args: Any, ordered: bool = False, partiti
              **kwargs: Any) -> None:  # fmt: skip
     """Calls `fun(*args, **kwargs)` with arrays, when the program runs; its result is ignored."""
     if not callable(fun):
-        raise TypeError(f"first argument to jax.debug.callback must be callable, but got an object of type {type(fun)}")
+        raise TypeError(
+            f"first argument to jax.debug.callback must be callable, but got an object of type {type(fun)}"
+        )
     dynamic, static = _divide(args, kwargs)
     leaves, tree = trees.flatten(dynamic)
     callbacks.debug_callback(
@@ -30,7 +32,7 @@ def callback(fun: Callable[..., Any], *args: Any, ordered: bool = False, partiti
 
 def _divide(args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Arguments that are arrays, and those that are not."""
-    is_static = lambda x: not all(map(is_value, trees.leaves(x)))  # noqa: E731
+    is_static = lambda x: not all(map(is_value, trees.leaves(x)))
     fixed = {i: x for i, x in enumerate(args) if is_static(x)}
     fixed |= {k: x for k, x in kwargs.items() if is_static(x)}
     dynamic = (
@@ -78,7 +80,7 @@ class _AnyFormat:
         return self
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,  # noqa: A001
+def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
           skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> None:  # fmt: skip
     """Prints `fmt.format(*args, **kwargs)` when the program runs, under jit, vmap and grad too.
 
@@ -107,8 +109,6 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
     )
 
 
-def breakpoint(*, backend: Any = None, **kwargs: Any) -> None:  # noqa: A001
+def breakpoint(*, backend: Any = None, **kwargs: Any) -> None:
     """Starts the Python debugger when the program reaches this point."""
     callback(lambda: __import__("pdb").set_trace(), ordered=True)
-
-

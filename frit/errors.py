@@ -71,11 +71,11 @@ def function_place(fun: Any) -> str:
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
 
-class FritTypeError(TypeError):
+class JAXTypeError(TypeError):
     """Base of the errors about tracers that users may wish to catch."""
 
 
-class ConcretizationTypeError(FritTypeError):
+class ConcretizationTypeError(JAXTypeError):
     """A traced value was used where its number, not only its type, is needed.
 
     Use `lax.cond`, `lax.while_loop`, `jnp.where`, or mark the argument static.
@@ -87,16 +87,16 @@ class ConcretizationTypeError(FritTypeError):
             return
         text = f"Abstract tracer value encountered where concrete value is expected: {tracer}"
         origin = tracer.origin_message() if hasattr(tracer, "origin_message") else ""
-        super().__init__(
-            "\n".join(part for part in (text, context, origin, _here()) if part)
-        )
+        super().__init__("\n".join(part for part in (text, context, origin, _here()) if part))
 
 
 def _here() -> str:
     frame = user_frame()
     if frame is None:
         return ""
-    return f"This happened at {frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}."
+    return (
+        f"This happened at {frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}."
+    )
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -110,30 +110,23 @@ class TracerBoolConversionError(ConcretizationTypeError):
             "`jnp.where(predicate, a, b)`; for a value known before the call, mark the argument "
             "with static_argnums or static_argnames."
         )
-        super().__init__(
-            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
-        )
+        super().__init__("\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p))
 
 
-class TracerIntegerConversionError(ConcretizationTypeError):
+class TracerIntegerConversionError(JAXTypeError):
     """`range`, an index of a list or `int`-like use met a traced value."""
 
     def __init__(self, tracer: Any) -> None:
-        text = (
-            "The __index__() method was called on traced array with shape "
-            f"{_short(tracer)}."
-        )
+        text = f"The __index__() method was called on traced array with shape {_short(tracer)}."
         remedy = (
             "A Python `range` or list index needs the number while the function is traced. Write "
             "`lax.fori_loop(0, n, body, init)` or `lax.scan` for loops, `jnp.asarray(list)[i]` to "
             "index by a traced number; or mark the argument with static_argnums/static_argnames."
         )
-        super().__init__(
-            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
-        )
+        super().__init__("\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p))
 
 
-class TracerArrayConversionError(FritTypeError):
+class TracerArrayConversionError(JAXTypeError):
     """NumPy asked a traced value for its numbers."""
 
     def __init__(self, tracer: Any) -> None:
@@ -145,12 +138,18 @@ class TracerArrayConversionError(FritTypeError):
             "NumPy functions need numbers. Use the function of the same name in frit.numpy, or "
             "`pure_callback` to call NumPy when the program runs."
         )
-        super().__init__(
-            "\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p)
-        )
+        super().__init__("\n".join(p for p in (text, _origin(tracer), _here(), remedy) if p))
 
 
-class NonConcreteBooleanIndexError(FritTypeError):
+class JAXIndexError(IndexError):
+    """Base of the errors about indices that users may wish to catch."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """A compiled program failed while running."""
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
     """A traced boolean mask was used as an index: the result's shape would depend on its values."""
 
     def __init__(self, tracer: Any) -> None:
@@ -162,7 +161,7 @@ class NonConcreteBooleanIndexError(FritTypeError):
         )
 
 
-class UnexpectedTracerError(FritTypeError):
+class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after, or outside, the transformation that made it."""
 
     def __init__(self, tracer: Any) -> None:
@@ -179,7 +178,7 @@ class UnexpectedTracerError(FritTypeError):
         )
 
 
-class KeyReuseError(RuntimeError):
+class KeyReuseError(JAXTypeError):
     """A random key was used twice."""
 
 

@@ -29,7 +29,9 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     types: Any = [typeof(x) for x in leaves]
     common = result_type(*leaves)
     sizes = [int(np.prod(t.shape)) for t in types]
-    flat = [reshape(convert_element_type(x, common), (n,)) for x, n in zip(leaves, sizes, strict=True)]
+    flat = [
+        reshape(convert_element_type(x, common), (n,)) for x, n in zip(leaves, sizes, strict=True)
+    ]
     vector = flat[0] if len(flat) == 1 else concatenate(flat, 0)
 
     def unravel(values: Any) -> Any:
@@ -47,7 +49,9 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         parts, at = [], 0
         for t, n in zip(types, sizes, strict=True):
             part = reshape(slice_in_dim(values, at, at + n), t.shape)
-            parts.append(convert_element_type(part, t.dtype) if t.dtype != have.dtype and mixed else part)
+            parts.append(
+                convert_element_type(part, t.dtype) if t.dtype != have.dtype and mixed else part
+            )
             at += n
         return tree.unflatten(parts)
 

@@ -1,13 +1,13 @@
 """Functions on pytrees, under the short names of jax.tree."""
 
 from frit.tree_util import register_static as static
-from frit.tree_util import tree_all as all  # noqa: A004
+from frit.tree_util import tree_all as all
 from frit.tree_util import tree_broadcast as broadcast
 from frit.tree_util import tree_flatten as flatten
 from frit.tree_util import tree_flatten_with_path as flatten_with_path
 from frit.tree_util import tree_leaves as leaves
 from frit.tree_util import tree_leaves_with_path as leaves_with_path
-from frit.tree_util import tree_map as map  # noqa: A004
+from frit.tree_util import tree_map as map
 from frit.tree_util import tree_map_with_path as map_with_path
 from frit.tree_util import tree_reduce as reduce
 from frit.tree_util import tree_reduce_associative as reduce_associative

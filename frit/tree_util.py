@@ -57,7 +57,10 @@ _NO_START = object()
 
 
 def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NO_START, is_leaf: Any = None
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _NO_START,
+    is_leaf: Any = None,
 ) -> Any:
     """The leaves folded from the left, from `initializer` if it is given."""
     start = () if initializer is _NO_START else (initializer,)
@@ -65,7 +68,11 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _NO_START, is_leaf: Any = None
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _NO_START,
+    is_leaf: Any = None,
 ) -> Any:
     """The leaves combined by an associative function, as a balanced tree of calls."""
     values = trees.leaves(tree, is_leaf)
@@ -228,5 +235,3 @@ def equality_errors(tree1: Any, tree2: Any, is_leaf: Any = None) -> list[tuple[A
 
     visit(tree1, tree2, ())
     return found
-
-

@@ -278,7 +278,7 @@ def unflatten(definition: PyTreeDef, leaf_values: Iterable[Any]) -> Any:
 LEAF = structure(0)
 
 
-def map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _Leaf = None) -> Any:  # noqa: A001
+def map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _Leaf = None) -> Any:
     """`function` of each leaf of `tree`, and of the subtrees at its place in each of `rest`."""
     values, definition = flatten(tree, is_leaf)
     columns = [values]
@@ -422,7 +422,14 @@ def is_node(tree: Any) -> bool:
 def _guard_class(kind: type) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"a class is expected, got {kind!r}")
-    if kind in _REGISTRY or kind in (tuple, list, dict, type(None), collections.OrderedDict, collections.defaultdict):
+    if kind in _REGISTRY or kind in (
+        tuple,
+        list,
+        dict,
+        type(None),
+        collections.OrderedDict,
+        collections.defaultdict,
+    ):
         raise ValueError(f"Duplicate custom PyTreeDef type registration for {kind}.")
 
 
@@ -498,7 +505,9 @@ def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
     return inner.unflatten([outer.unflatten(c) for c in columns])
 
 
-def reduce(function: Callable[[Any, Any], Any], tree: Any, *start: Any, is_leaf: _Leaf = None) -> Any:
+def reduce(
+    function: Callable[[Any, Any], Any], tree: Any, *start: Any, is_leaf: _Leaf = None
+) -> Any:
     """The leaves folded from the left."""
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 

@@ -1,8 +1,8 @@
 """Ahead of time: trace, lower, compile and call, as separate steps.
 
-    jit(f).trace(x)  ->  Traced      .jaxpr  .out_info
-         .lower()    ->  Lowered     .as_text()
-         .compile()  ->  Compiled    (x)
+jit(f).trace(x)  ->  Traced      .jaxpr  .out_info
+     .lower()    ->  Lowered     .as_text()
+     .compile()  ->  Compiled    (x)
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class Traced:
     def out_info(self) -> Any:
         """The shapes and dtypes of the results."""
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in self.jaxpr.out_avals]
+            [
+                ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type)
+                for t in self.jaxpr.out_avals
+            ]
         )
 
     @property

@@ -34,8 +34,6 @@ def _prepare(callback: Any, result_shape_dtypes: Any, args: Any, kwargs: Any) ->
     return leaves, FlatCallback(callback, in_tree), tuple(types), out_tree
 
 
-
-
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
     vmap_method: str | None = None, **kwargs: Any,

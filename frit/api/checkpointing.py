@@ -38,7 +38,11 @@ def checkpoint(
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        numbers = {n % len(args) for n in signatures.as_index_tuple(static_argnums, "static_argnums") if args}
+        numbers = {
+            n % len(args)
+            for n in signatures.as_index_tuple(static_argnums, "static_argnums")
+            if args
+        }
         dynamic = tuple(x for i, x in enumerate(args) if i not in numbers)
         leaves, tree = trees.flatten((dynamic, kwargs))
         label = signatures.function_name(fun)
@@ -51,7 +55,9 @@ def checkpoint(
         def trace() -> Any:
             out: list[Any] = []
             flat = signatures.flat_function(fun, tree, out, full)
-            info = signatures.describe(fun, signatures.signature_of(fun), dynamic, kwargs, "checkpoint / remat")
+            info = signatures.describe(
+                fun, signatures.signature_of(fun), dynamic, kwargs, "checkpoint / remat"
+            )
             closed, captured = trace_closed(flat, [typeof(x) for x in leaves], info)
             return closed, captured, out[0]
 
@@ -104,13 +110,15 @@ def _these_names(*names: str) -> Callable[..., bool]:
 
 def _any_names_but(*names: str) -> Callable[..., bool]:
     refused = frozenset(names)
-    return lambda primitive, *_, **params: primitive.name == "name" and params["name"] not in refused
+    return lambda primitive, *_, **params: (
+        primitive.name == "name" and params["name"] not in refused
+    )
 
 
 def _anything_except(*names: str) -> Callable[..., bool]:
     refused = frozenset(names)
-    return lambda primitive, *_, **params: not (
-        primitive.name == "name" and params["name"] in refused
+    return lambda primitive, *_, **params: (
+        not (primitive.name == "name" and params["name"] in refused)
     )
 
 

@@ -92,9 +92,7 @@ class _Bound:
 
     def call(self, *leaves: Any) -> list[Any]:
         given = iter(self.tree.unflatten(leaves))
-        full = [
-            self.args[i] if i in self.nondiff else next(given) for i in range(len(self.args))
-        ]
+        full = [self.args[i] if i in self.nondiff else next(given) for i in range(len(self.args))]
         values, self.out_tree = trees.flatten(self.function(*full))
         return values
 
@@ -104,7 +102,7 @@ def _indices(function: Any, numbers: Sequence[int], names: Sequence[str] = ()) -
     return (*numbers, *[positional.index(n) for n in names])
 
 
-class custom_jvp:  # noqa: N801 - JAX's public name
+class custom_jvp:
     """A function with its own forward derivative, given by `defjvp` or `defjvps`.
 
     >>> import frit as jax, frit.numpy as jnp
@@ -146,9 +144,7 @@ class custom_jvp:  # noqa: N801 - JAX's public name
             ]
             if not terms:
                 return result, trees.map(lambda x: zeros(typeof(x).tangent_type()), result)
-            return result, functools.reduce(
-                lambda a, b: trees.map(add_tangents, a, b), terms
-            )
+            return result, functools.reduce(lambda a, b: trees.map(add_tangents, a, b), terms)
 
         self.defjvp(jvp)
 
@@ -198,9 +194,7 @@ class _JVPRule:
                 f"{pair!r}."
             )
         values, out_tree = trees.flatten(pair[0])
-        moved, tangent_tree = trees.flatten(
-            pair[1], is_leaf=lambda t: isinstance(t, SymbolicZero)
-        )
+        moved, tangent_tree = trees.flatten(pair[1], is_leaf=lambda t: isinstance(t, SymbolicZero))
         if out_tree != tangent_tree:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {self.name} must produce primal and "
@@ -218,9 +212,7 @@ class _JVPRule:
                 f"structure:\n    {self.bound.out_tree}"
             )
         self.out_tree = out_tree
-        return values, [
-            self._checked(v, _as_zero(t)) for v, t in zip(values, moved, strict=True)
-        ]
+        return values, [self._checked(v, _as_zero(t)) for v, t in zip(values, moved, strict=True)]
 
     def _checked(self, value: Any, tangent: Any) -> Any:
         if is_zero(tangent):
@@ -253,7 +245,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return trees.map(lambda p: p.value, tree, is_leaf=lambda p: isinstance(p, CustomVJPPrimal))
 
 
-class custom_vjp:  # noqa: N801 - JAX's public name
+class custom_vjp:
     """A function with its own backward derivative, given by `defvjp(fwd, bwd)`.
 
     fwd(*args) -> result, residuals;  bwd(*nondiff, residuals, cotangent) -> cotangents of arguments.
@@ -330,9 +322,7 @@ class _VJPRules:
             given = [CustomVJPPrimal(p, nz) for p, nz in zip(primals, nonzero, strict=True)]
         rest = iter(self.bound.tree.unflatten(given))
         count = len(self.bound.args)
-        full = [
-            self.bound.args[i] if i in self.bound.nondiff else next(rest) for i in range(count)
-        ]
+        full = [self.bound.args[i] if i in self.bound.nondiff else next(rest) for i in range(count)]
         pair = self.custom.fwd(*full)  # type: ignore[misc]
         fwd_name = signatures.function_name(self.custom.fwd)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -469,7 +459,9 @@ trees.register_node(
 )
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Any
+) -> tuple[Callable[..., Any], list[Any]]:
     """`fun` with the values it closes over as trailing arguments, and those values.
 
     Only values that can be differentiated are taken out.
@@ -507,11 +499,16 @@ def _as_call(tree: trees.PyTreeDef) -> Any:
     return _Call
 
 
-def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any) -> Any:
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
     """`fun(residual_args, linear_args)`, linear in the second, transposed by `fun_transpose`."""
     call = custom_vjp(fun)
     call.defvjp(
         lambda r, x: (fun(r, x), r),
-        lambda r, ct: (trees.map(lambda v: zeros(typeof(v).tangent_type()), r), fun_transpose(r, ct)),
+        lambda r, ct: (
+            trees.map(lambda v: zeros(typeof(v).tangent_type()), r),
+            fun_transpose(r, ct),
+        ),
     )
     return call(residual_args, linear_args)

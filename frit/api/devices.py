@@ -12,7 +12,7 @@ from frit.ir.dtypes import ExtendedDType
 from frit.ir.primitive import Tracer
 from frit.ir.types import is_value
 from frit.ir.types import typeof as type_of_value
-from frit.runtime import cache, eager
+from frit.runtime import cache, eager, pipeline
 from frit.runtime.array import Array, array_of
 from frit.runtime.device import Device, cpu_device
 
@@ -114,3 +114,4 @@ def clear_caches() -> None:
     """Forgets all traces and programs."""
     cache.clear()
     eager.clear_caches()
+    pipeline.clear_cache()

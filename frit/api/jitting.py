@@ -70,9 +70,7 @@ class JitFunction:
         call = _Call(self, args, kwargs)
         types = signatures.types_of_leaves(call.leaves, call.info)
         key = cache.make_key("jit", types, call.tree, call.static)
-        entry, captured = cache.trace_once(
-            self._function, key, lambda: self._trace(call, types)
-        )
+        entry, captured = cache.trace_once(self._function, key, lambda: self._trace(call, types))
         return entry, captured, call.leaves, call.donated_flags()
 
     def _trace(self, call: _Call, types: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
@@ -133,7 +131,9 @@ class JitFunction:
         )  # fmt: skip
 
 
-def _rebuild(function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool) -> JitFunction:
+def _rebuild(
+    function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool
+) -> JitFunction:
     return JitFunction(
         function, static, donated, signatures.signature_of(function), inline, keep_unused
     )
@@ -170,8 +170,7 @@ class _Call:
             return args, kwargs
         given = iter(args)
         full = [
-            self.args[i] if i in self.static_numbers else next(given)
-            for i in range(len(self.args))
+            self.args[i] if i in self.static_numbers else next(given) for i in range(len(self.args))
         ]
         return full, {**kwargs, **{k: self.kwargs[k] for k in self.static_names}}
 

@@ -60,10 +60,7 @@ def vmap(
         results, found = batch(flat, axis, leaves, dims)
         targets = _flat_axes("out_axes", out_axes, out[0].unflatten(results), out[0])
         return out[0].unflatten(
-            [
-                _placed(r, d, t, size)
-                for r, d, t in zip(results, found, targets, strict=True)
-            ]
+            [_placed(r, d, t, size) for r, d, t in zip(results, found, targets, strict=True)]
         )
 
     return mapped

@@ -1,6 +1,6 @@
 """Arguments of transformed functions: bound to the signature, divided into static and dynamic, flat.
 
-    f(x, y=2.0), f(x, 2.0), f(y=2.0, x=x)    ->    one spelling: positional as far as they go
+f(x, y=2.0), f(x, 2.0), f(y=2.0, x=x)    ->    one spelling: positional as far as they go
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
         yield
 
 
-class named_scope:  # noqa: N801 - JAX's public name
+class named_scope:
     """Within the block (or the decorated function), traced equations carry `name`."""
 
     def __init__(self, name: str) -> None:

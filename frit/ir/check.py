@@ -43,7 +43,9 @@ def _check_equation(eqn: Any, bound: set[Any], jaxpr: Any) -> None:
             raise JaxprTypeError(f"variable {v} is bound twice, the second time in\n    {eqn}")
     expected = eqn.primitive.types_of_results([a.aval for a in eqn.invars], eqn.params)
     if len(expected) != len(eqn.outvars):
-        raise JaxprTypeError(f"{len(eqn.outvars)} binders for {len(expected)} results in\n    {eqn}")
+        raise JaxprTypeError(
+            f"{len(eqn.outvars)} binders for {len(expected)} results in\n    {eqn}"
+        )
     for v, t in zip(eqn.outvars, expected, strict=True):
         if not _agree(v.aval, t):
             raise JaxprTypeError(f"a binder has type {v.aval}, the rule gives {t}, in\n    {eqn}")

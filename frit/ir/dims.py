@@ -160,9 +160,7 @@ class Dim:
 
     def evaluate(self, sizes: dict[str, int]) -> int:
         """The number this size has when each name has the value that `sizes` tells."""
-        return sum(
-            c * product([_atom_value(a, sizes) ** p for a, p in m]) for m, c in self.terms
-        )
+        return sum(c * product([_atom_value(a, sizes) ** p for a, p in m]) for m, c in self.terms)
 
     def names(self) -> frozenset[str]:
         found: set[str] = set()

@@ -27,7 +27,11 @@ _SMALL_FLOATS = tuple(
 _BFLOAT16 = np.dtype(bfloat16)
 FLOATS = (*_SMALL_FLOATS, _BFLOAT16, np.dtype("f2"), np.dtype("f4"), np.dtype("f8"))
 COMPLEX = (np.dtype("c8"), np.dtype("c16"))
-SIGNED = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4), *map(np.dtype, ("i1", "i2", "i4", "i8")))
+SIGNED = (
+    np.dtype(ml_dtypes.int2),
+    np.dtype(ml_dtypes.int4),
+    *map(np.dtype, ("i1", "i2", "i4", "i8")),
+)
 UNSIGNED = (
     np.dtype(ml_dtypes.uint2), np.dtype(ml_dtypes.uint4), *map(np.dtype, ("u1", "u2", "u4", "u8"))
 )  # fmt: skip
@@ -39,11 +43,11 @@ SHORT_NAMES = {
 }  # fmt: skip
 
 
-class extended(np.generic):  # noqa: N801 - JAX's public name
+class extended(np.generic):
     """Scalar class of element types that NumPy does not know, such as random keys."""
 
 
-class prng_key(extended):  # noqa: N801 - JAX's public name
+class prng_key(extended):
     """Scalar class of random keys."""
 
 
@@ -72,7 +76,12 @@ _NARROWED = {
     np.dtype("f8"): np.dtype("f4"), np.dtype("c16"): np.dtype("c8"),
 }  # fmt: skip
 
-PYTHON_SCALARS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+PYTHON_SCALARS: dict[type, str] = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    complex: "complex128",
+}
 
 
 def short_name(dtype: DType) -> str:
@@ -160,9 +169,7 @@ def issubdtype(a: Any, b: Any) -> bool:
         return False
     a_dtype = None if isinstance(a, type) and a in _ABSTRACT else as_dtype(a)
     if a_dtype is not None and a_dtype in ARRAY_DTYPES and isinstance(b, type) and b in _ABSTRACT:
-        return any(
-            a_dtype in members and issubclass(kind, b) for kind, members in _KINDS.items()
-        )
+        return any(a_dtype in members and issubclass(kind, b) for kind, members in _KINDS.items())
     if a_dtype is not None and not (isinstance(b, type) and b in _ABSTRACT):
         return a_dtype == as_dtype(b)
     return np.issubdtype(a, b)
@@ -231,7 +238,9 @@ def _least_upper_bound(nodes: frozenset[Any], strict: bool, x64: bool) -> Any:
     least = [c for c in common if common <= bounds[c]]
     if len(least) == 1:
         return least[0]
-    names = ", ".join(sorted(n.__name__ + " (weak)" if isinstance(n, type) else n.name for n in nodes))
+    names = ", ".join(
+        sorted(n.__name__ + " (weak)" if isinstance(n, type) else n.name for n in nodes)
+    )
     if strict:
         raise TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "

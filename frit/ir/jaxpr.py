@@ -192,7 +192,9 @@ class ClosedJaxpr:
     def literals(self) -> list[Any]:
         return self.consts
 
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None
+    ) -> ClosedJaxpr:
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )
@@ -295,7 +297,9 @@ def drop_unused_equations(
     Before: { lambda ; a b. let c = sin a; d = cos b in (c, d) }  with outputs (True, False)
     After:  { lambda ; a.   let c = sin a in (c,) }, [True, False]
     """
-    keep_inputs = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    keep_inputs = (
+        [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    )
     outs = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     needed = {v for v in outs if isinstance(v, Var)}
     kept: list[JaxprEqn] = []

@@ -174,7 +174,12 @@ class Interpreter:
         raise NotImplementedError
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         """Runs `function(*operands)`, which differentiates by `rule(primals, tangents)`."""
         raise NotImplementedError

@@ -202,7 +202,9 @@ def typeof(x: Any) -> AbstractValue:
 
 
 def _python_scalar(x: Any) -> ShapedArray:
-    kind = bool if isinstance(x, bool) else next(k for k in (int, float, complex) if isinstance(x, k))
+    kind = (
+        bool if isinstance(x, bool) else next(k for k in (int, float, complex) if isinstance(x, k))
+    )
     dtype = dtypes.python_scalar_dtype(kind)
     if kind is int:
         limits = np.iinfo(dtype)

@@ -9,3 +9,4 @@ from frit.lax.parallel import *
 from frit.lax.reductions import *
 from frit.lax.shapes import *
 from frit.lax.sorting import *
+from frit.lax.solves import *

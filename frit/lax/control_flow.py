@@ -81,7 +81,9 @@ def _same_type(a: Any, b: Any) -> bool:
 # ------------------------------------------------------------------------------------------- cond
 
 
-def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = ..., linear: Any = None) -> Any:
+def cond(
+    pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = ..., linear: Any = None
+) -> Any:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only that one runs.
 
     pred: a boolean or numeric scalar.  Both functions return the same structure and types.
@@ -122,14 +124,18 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     return _choose(index, (false_fun, true_fun), operands, "cond")
 
 
-def _five_argument_cond(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
+def _five_argument_cond(
+    pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any
+) -> Any:
     """The older form, with an operand for each branch."""
     return cond(
         pred, lambda t, _: true_fun(t), lambda _, f: false_fun(f), true_operand, false_operand
     )
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...
+) -> Any:
     """`branches[index](*operands)`, with the index clamped into range; only that branch runs."""
     if not all(callable(b) for b in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
@@ -183,7 +189,11 @@ def _joined(types: Sequence[Any]) -> Any:
 
 
 def _with_captures(
-    entry: cache.Entry, captured: list[Any], order: list[int], shared: dict[int, Any], out_types: Any
+    entry: cache.Entry,
+    captured: list[Any],
+    order: list[int],
+    shared: dict[int, Any],
+    out_types: Any,
 ) -> ClosedJaxpr:
     from_entry = entry.closed.jaxpr
     own = dict(zip([id(c) for c in captured], from_entry.invars, strict=False))
@@ -192,7 +202,9 @@ def _with_captures(
         v.aval == t for v, t in zip(from_entry.outvars, out_types, strict=True)
     ):
         return entry.closed
-    jaxpr = from_entry.replace(invars=[*leading, *from_entry.invars[len(captured) :]], debug_info=None)
+    jaxpr = from_entry.replace(
+        invars=[*leading, *from_entry.invars[len(captured) :]], debug_info=None
+    )
     closed = ClosedJaxpr(jaxpr)
     if all(v.aval == t for v, t in zip(jaxpr.outvars, out_types, strict=True)):
         return closed
@@ -201,6 +213,7 @@ def _with_captures(
 
 def _strengthened(closed: ClosedJaxpr, out_types: Any) -> ClosedJaxpr:
     """The jaxpr with its weakly typed results made strong where `out_types` are."""
+
     def run(*values: Any) -> list[Any]:
         return [
             convert_element_type(r, t.dtype) if typeof(r) != t else r
@@ -214,9 +227,7 @@ def _strengthened(closed: ClosedJaxpr, out_types: Any) -> ClosedJaxpr:
 def _check_branches(entries: Sequence[cache.Entry], functions: Sequence[Any], who: str) -> None:
     first = entries[0] if who == "switch" else entries[1]
     for i, e in enumerate(entries):
-        labels = (
-            ("branch 0", f"branch {i}") if who == "switch" else ("true_fun", "false_fun")
-        )
+        labels = ("branch 0", f"branch {i}") if who == "switch" else ("true_fun", "false_fun")
         if e.out_tree != first.out_tree:
             a = first.out_tree.unflatten(first.closed.out_avals)
             b = e.out_tree.unflatten(e.closed.out_avals)
@@ -240,8 +251,7 @@ def _check_branches(entries: Sequence[cache.Entry], functions: Sequence[Any], wh
         if wrong:
             lines = "\n".join(
                 f"  * the output of {labels[0]}{_at(p)} has type {x.str_short()} but the "
-                f"corresponding output of {labels[1]} has type {y.str_short()}"
-                + _how(x, y)
+                f"corresponding output of {labels[1]} has type {y.str_short()}" + _how(x, y)
                 for p, x, y in wrong
             )
             raise TypeError(
@@ -468,9 +478,7 @@ def _python_scan(f: Any, init: Any, leaves: Any, tree: Any, length: int, reverse
         ys.append(y)
     if reverse:
         ys.reverse()
-    return carry, trees.map(
-        lambda *rows: concatenate([expand_dims(r, (0,)) for r in rows], 0), *ys
-    )
+    return carry, trees.map(lambda *rows: concatenate([expand_dims(r, (0,)) for r in rows], 0), *ys)
 
 
 # ------------------------------------------------------------------------------------ while, fori
@@ -504,10 +512,14 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     _check_carry("while_loop body", body_fun, init_val, types, entry.closed.out_avals)
     condition, cond_consts = _trace_body(cond_fun, tree, types, "while_cond")
     if condition.out_tree != trees.LEAF:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}.")
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}."
+        )
     (pred,) = condition.closed.out_avals
     if not _same_type(pred, ShapedArray((), np.dtype(bool))):
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{pred!r}].")
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) [{pred!r}]."
+        )
     results = while_p(
         *cond_consts,
         *body_consts,
@@ -580,7 +592,9 @@ def _wrapped(function: Any, kind: str, made: Any) -> Any:
     key = cache.make_key(kind, (), None)
     found = traces.entries.get(key)
     if found is None:
-        traces.add(cache.Entry(key, ClosedJaxpr.__new__(ClosedJaxpr), None, 0.0, extra={"made": made}))
+        traces.add(
+            cache.Entry(key, ClosedJaxpr.__new__(ClosedJaxpr), None, 0.0, extra={"made": made})
+        )
         return made
     return found.extra["made"]
 
@@ -602,7 +616,7 @@ def _common_bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
 # -------------------------------------------------------------------------------------------- map
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """`f` of each slice of `xs` along its leading axis, one after the other.
 
     batch_size: slices are taken this many at a time, with vmap.
@@ -674,9 +688,7 @@ def associative_scan(
         between = [take(x, 2, None, 2) for x in xs]
         usable = [take(y, 0, typeof(between[0]).shape[axis]) for y in odd]  # type: ignore[attr-defined]
         even = combine(usable, between)
-        even = [
-            concatenate([take(x, 0, 1), e], axis) for x, e in zip(xs, even, strict=True)
-        ]
+        even = [concatenate([take(x, 0, 1), e], axis) for x, e in zip(xs, even, strict=True)]
         return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
 
     results = prefixes(list(leaves))
@@ -692,9 +704,6 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
     more = [(0, n - m, 0) if i == axis else (0, 0, 0) for i in range(rank)]
     filler = np.zeros((), typeof(odd).dtype)[()]  # type: ignore[attr-defined]
     padded = pad(odd, filler, more) if n != m else odd
-    both = concatenate(
-        [expand_dims(even, (axis + 1,)), expand_dims(padded, (axis + 1,))], axis + 1
-    )
+    both = concatenate([expand_dims(even, (axis + 1,)), expand_dims(padded, (axis + 1,))], axis + 1)
     shape = (*both.shape[:axis], 2 * n, *both.shape[axis + 2 :])
     return slice_in_dim(reshape(both, shape), 0, n + m, 1, axis)
-

@@ -48,8 +48,10 @@ def _groups(groups: Any) -> Any:
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum of each leaf of `x` over the mapped axis (or axes) `axis_name`."""
     leaves, tree = trees.flatten(x)
-    if axis_index_groups is None and leaves and all(
-        isinstance(leaf, (int, float, complex)) for leaf in leaves
+    if (
+        axis_index_groups is None
+        and leaves
+        and all(isinstance(leaf, (int, float, complex)) for leaf in leaves)
     ):
         # A constant is the same for all elements: known while tracing.
         size = total_size(axis_name)
@@ -129,9 +131,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     pairs = tuple((int(s) % size, int(t) % size) for s, t in perm)
     sources, targets = {s for s, _ in pairs}, {t for _, t in pairs}
     if len(sources) != len(pairs) or len(targets) != len(pairs):
-        raise ValueError(
-            f"ppermute sources and destinations must be unique, got {tuple(perm)}."
-        )
+        raise ValueError(f"ppermute sources and destinations must be unique, got {tuple(perm)}.")
     return trees.map(lambda v: collectives.ppermute(v, axis_name=axis_name, perm=pairs), x)
 
 
@@ -164,9 +164,7 @@ def all_to_all(
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The `x` of element `source`, for all."""
-    return trees.map(
-        lambda v: index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False), x
-    )
+    return trees.map(lambda v: index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False), x)
 
 
 def pcast(x: Any, axis_name: Any = None, *, to: Any = None) -> Any:

@@ -1,9 +1,9 @@
 """Callbacks: Python functions that run when the program runs.
 
-    pure_callback     results depend on the operands only: may be dropped, repeated or mapped
-    io_callback       runs as often as the program says; `ordered` ones in program order
-    debug_callback    no results; told what passes by
-    debug_print       debug_callback that prints a format string
+pure_callback     results depend on the operands only: may be dropped, repeated or mapped
+io_callback       runs as often as the program says; `ordered` ones in program order
+debug_callback    no results; told what passes by
+debug_print       debug_callback that prints a format string
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from frit.transforms.trace import trace_to_jaxpr
 class IOEffect(Effect):
     """A callback acts on the outside world."""
 
-    __str__ = lambda self: "IO"  # noqa: E731
+    __str__ = lambda self: "IO"
 
 
 class OrderedIOEffect(Effect):
     """As IOEffect, in program order."""
 
     ordered = True
-    __str__ = lambda self: "OrderedIO"  # noqa: E731
+    __str__ = lambda self: "OrderedIO"
 
 
 class DebugEffect(Effect):
     """A debugging callback."""
 
-    __str__ = lambda self: "Debug"  # noqa: E731
+    __str__ = lambda self: "Debug"
 
 
 class OrderedDebugEffect(Effect):
     """A debugging callback, in program order."""
 
     ordered = True
-    __str__ = lambda self: "OrderedDebug"  # noqa: E731
+    __str__ = lambda self: "OrderedDebug"
 
 
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
@@ -77,7 +77,9 @@ class FlatCallback:
         return f"_FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
 
 
-def run_callback(callback: Callable[..., Any], arrays: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+def run_callback(
+    callback: Callable[..., Any], arrays: Sequence[Any], types: Sequence[Any]
+) -> list[Any]:
     """The callback's results as arrays of the promised types.  TypeError or ValueError if they differ."""
     results = list(callback(*arrays))
     if len(results) != len(types):

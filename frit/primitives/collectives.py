@@ -14,8 +14,8 @@ import numpy as np
 from frit.ir import dims
 from frit.ir.primitive import Primitive, absent, axis_size
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.elementwise import mul
 from frit.primitives.conversion import convert_element_type
+from frit.primitives.elementwise import mul
 from frit.primitives.index_numbers import GatherDimensionNumbers, GatherScatterMode
 from frit.primitives.indexing import gather
 from frit.primitives.reductions import reduce_max, reduce_min
@@ -51,7 +51,9 @@ def _reduction_types(*types: Any, axes: Sequence[Any], axis_index_groups: Any = 
             axis_size(a)
     positions = [a for a in axes if isinstance(a, int)]
     return [
-        t.update(shape=tuple(s for i, s in enumerate(t.shape) if i not in positions), weak_type=False)
+        t.update(
+            shape=tuple(s for i, s in enumerate(t.shape) if i not in positions), weak_type=False
+        )
         for t in types
     ]
 
@@ -64,10 +66,14 @@ def _refuse_groups(groups: Any, name: str) -> None:
         )
 
 
-def _reduce_batch(primitive: Callable[[], Primitive], reduce: Callable[..., Any], repeat: Any) -> Any:
+def _reduce_batch(
+    primitive: Callable[[], Primitive], reduce: Callable[..., Any], repeat: Any
+) -> Any:
     """The axis that is reduced becomes a reduced axis of the array; other axes move along."""
 
-    def batch(axis: Axis, operands: Any, mapped: Any, *, axes: Any, axis_index_groups: Any = None) -> Any:
+    def batch(
+        axis: Axis, operands: Any, mapped: Any, *, axes: Any, axis_index_groups: Any = None
+    ) -> Any:
         if axis.name is None or axis.name not in axes:
             shifted = [
                 tuple(a + (isinstance(a, int) and d is not None and d <= a) for a in axes)
@@ -129,9 +135,7 @@ def _restore(ct: Any, x: Any, positions: tuple[int, ...]) -> Any:
 def _many_linear(primitive: Callable[[], Primitive]) -> Any:
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         results = primitive()(*primals, **params)
-        moved = [
-            t if is_zero(t) else primitive()(t, **params)[0] for t in tangents
-        ]
+        moved = [t if is_zero(t) else primitive()(t, **params)[0] for t in tangents]
         return results, [
             type(t)(typeof(r).tangent_type()) if is_zero(t) else t
             for t, r in zip(moved, results, strict=True)
@@ -164,9 +168,7 @@ pmax = Primitive(
     result_types=_reduction_types,
     evaluate=_positional(np.max),
     jvp=absent("pmax is not differentiable in JAX"),
-    decompose=lambda *xs, axes, axis_index_groups: [
-        reduce_max(x, axes=tuple(axes)) for x in xs
-    ],
+    decompose=lambda *xs, axes, axis_index_groups: [reduce_max(x, axes=tuple(axes)) for x in xs],
     uses_axis_names=True,
 )
 pmax.batch = _reduce_batch(lambda: pmax, reduce_max, lambda x, size: x)
@@ -176,9 +178,7 @@ pmin = Primitive(
     result_types=_reduction_types,
     evaluate=_positional(np.min),
     jvp=absent("pmin is not differentiable in JAX"),
-    decompose=lambda *xs, axes, axis_index_groups: [
-        reduce_min(x, axes=tuple(axes)) for x in xs
-    ],
+    decompose=lambda *xs, axes, axis_index_groups: [reduce_min(x, axes=tuple(axes)) for x in xs],
     uses_axis_names=True,
 )
 pmin.batch = _reduce_batch(lambda: pmin, reduce_min, lambda x, size: x)
@@ -350,7 +350,10 @@ def _ppermute_batch(axis: Axis, operands: Any, mapped: Any, *, axis_name: Any, p
         rank = len(typeof(rows).shape)  # type: ignore[attr-defined]
         mask = (sources >= 0).reshape(-1, *(1,) * (rank - 1))
         kept = convert_element_type(
-            mask, new_dtype=typeof(rows).dtype, weak_type=False, sharding=None  # type: ignore[attr-defined]
+            mask,
+            new_dtype=typeof(rows).dtype,
+            weak_type=False,
+            sharding=None,  # type: ignore[attr-defined]
         )
         rows = mul(rows, kept, out_dtype=None)
     return rows, 0

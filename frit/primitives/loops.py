@@ -31,7 +31,7 @@ from frit.ir.jaxpr import (
 )
 from frit.ir.primitive import Params, Primitive
 from frit.ir.types import typeof
-from frit.primitives.calls import nonzero_tangents, spread_tangents
+from frit.primitives.calls import spread_tangents
 from frit.primitives.conditionals import choose_lanes
 from frit.primitives.reductions import reduce_or
 from frit.transforms.batch import batch_jaxpr

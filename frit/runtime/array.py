@@ -147,9 +147,7 @@ class Array(metaclass=_ArrayMeta):
     def __bool__(self) -> bool:
         if self.aval.size != 1:
             kind = "empty array is" if not self.aval.size else "array with more than one element is"
-            raise ValueError(
-                f"The truth value of an {kind} ambiguous. Use a.any() or a.all()."
-            )
+            raise ValueError(f"The truth value of an {kind} ambiguous. Use a.any() or a.all().")
         return bool(self._data)
 
     def _scalar(self, kind: str) -> Any:
@@ -218,14 +216,22 @@ class Array(metaclass=_ArrayMeta):
         weak = ", weak_type=True" if self.aval.weak_type else ""
         suffix = f"dtype={name}{weak})"
         if self.aval.size == 0:
-            return f"Array([], shape={self.shape}, {suffix}" if self.shape != (0,) else f"Array([], {suffix}"
+            return (
+                f"Array([], shape={self.shape}, {suffix}"
+                if self.shape != (0,)
+                else f"Array([], {suffix}"
+            )
         body = np.array2string(
             self.__array__(), prefix="Array(", suffix=",", separator=", ",
             threshold=config.numpy_repr_limit.value,
         )  # fmt: skip
         lines = body.split("\n")
         width = np.get_printoptions()["linewidth"]
-        joint = " " if len(lines[-1]) + len("Array(") * (len(lines) == 1) + len(suffix) + 2 <= width else "\n      "
+        joint = (
+            " "
+            if len(lines[-1]) + len("Array(") * (len(lines) == 1) + len(suffix) + 2 <= width
+            else "\n      "
+        )
         return f"Array({body},{joint}{suffix}"
 
 

@@ -103,7 +103,12 @@ class EagerInterpreter(Interpreter):
         return closed
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         return list(function(*operands))
 

@@ -56,8 +56,10 @@ class BatchTracer(Tracer):
         self.value, self.axis = value, axis
 
     def origin_message(self) -> str:
-        return self.value.origin_message() if isinstance(self.value, Tracer) else (
-            "The value differs for each element of the axis that vmap maps over."
+        return (
+            self.value.origin_message()
+            if isinstance(self.value, Tracer)
+            else ("The value differs for each element of the axis that vmap maps over.")
         )
 
     def __repr__(self) -> str:
@@ -104,7 +106,12 @@ class BatchInterpreter(Interpreter):
         return self.join(results, out)
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         parts = [self.parts(x) for x in operands]
         values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
@@ -137,7 +144,9 @@ class BatchInterpreter(Interpreter):
                 )
         out: list[Any] = []
         batched = _stacked(function, self.axis, mapped, out)
-        rules = _StackedVJPRules(forward, backward, self.axis, mapped[params.get("num_consts", 0) :])
+        rules = _StackedVJPRules(
+            forward, backward, self.axis, mapped[params.get("num_consts", 0) :]
+        )
         with interpreting(self.parent):
             plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
             results = self.parent.custom_vjp(
@@ -218,12 +227,18 @@ class _StackedVJPRules:
             return [ct for ct in found if not is_zero(ct)]
 
         given = [ct for ct, nz in zip(cts, nonzero, strict=True) if nz]
-        found, dims = batch(run, self.axis, [*residuals, *given], [0] * (len(residuals) + len(given)))
+        found, dims = batch(
+            run, self.axis, [*residuals, *given], [0] * (len(residuals) + len(given))
+        )
         pairs = iter(zip(found, dims, strict=True))
         result: list[Any] = []
         for zero, target in zip(types, self.mapped, strict=True):
             if zero is not None:
-                result.append(Zero(zero.aval if target is None else zero.aval.with_axis(target, self.axis.size)))
+                result.append(
+                    Zero(
+                        zero.aval if target is None else zero.aval.with_axis(target, self.axis.size)
+                    )
+                )
                 continue
             ct, d = next(pairs)
             ct = to_axis(ct, d, 0, self.axis.size)
@@ -269,7 +284,9 @@ def batch_jaxpr(
 
     Mapped axes are in front.
     """
-    wanted = (instantiated,) * len(closed.out_avals) if isinstance(instantiated, bool) else instantiated
+    wanted = (
+        (instantiated,) * len(closed.out_avals) if isinstance(instantiated, bool) else instantiated
+    )
     types = [
         t.with_axis(0, axis.size) if m else t
         for t, m in zip(closed.in_avals, mapped_in, strict=True)

@@ -74,7 +74,12 @@ class JVPInterpreter(Interpreter):
         return self.join(result, tangent)
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         if not any([self.owns(x) for x in operands]):
             with interpreting(self.parent):
@@ -144,7 +149,9 @@ def jvp_jaxpr(
     Its inputs: the inputs, then tangents of those in `nonzero_in`; its outputs: the outputs, then
     tangents of those that have one, or are `instantiated`.
     """
-    wanted = (instantiated,) * len(closed.out_avals) if isinstance(instantiated, bool) else instantiated
+    wanted = (
+        (instantiated,) * len(closed.out_avals) if isinstance(instantiated, bool) else instantiated
+    )
     types = closed.in_avals
     tangent_types = [t.tangent_type() for t, nz in zip(types, nonzero_in, strict=True) if nz]
     nonzero_out: list[bool] = []
@@ -157,9 +164,7 @@ def jvp_jaxpr(
         ]
         results, moved = jvp(lambda *xs: run_closed(closed, *xs), primals, tangents)
         nonzero_out.extend(not is_zero(t) or w for t, w in zip(moved, wanted, strict=True))
-        return results + [
-            instantiate(t) for t, nz in zip(moved, nonzero_out, strict=True) if nz
-        ]
+        return results + [instantiate(t) for t, nz in zip(moved, nonzero_out, strict=True) if nz]
 
     jaxpr, consts = trace_to_jaxpr(both, [*types, *tangent_types], closed.jaxpr.debug_info)
     return ClosedJaxpr(jaxpr, consts), tuple(nonzero_out)

@@ -1,9 +1,9 @@
 """The vocabulary that transforms share: symbolic zeros, and the few linear primitives they emit.
 
-    add_any(x, y)                 the sum of two cotangents or tangents of one value
-    add_at(x, update, *starts)    x with `update` added to the strided window that begins at starts
-    transpose, reduce_sum, broadcast_in_dim      moving, summing away and inserting axes
-    custom_lin(residuals, tangents)              a linear map known only by its transpose
+add_any(x, y)                 the sum of two cotangents or tangents of one value
+add_at(x, update, *starts)    x with `update` added to the strided window that begins at starts
+transpose, reduce_sum, broadcast_in_dim      moving, summing away and inserting axes
+custom_lin(residuals, tangents)              a linear map known only by its transpose
 """
 
 from __future__ import annotations
@@ -434,9 +434,7 @@ def _take_window_batch(axis: Any, operands: Any, mapped: Any, *, shape: Any, str
     if any(d is not None for d in mapped[1:]):
         raise NotImplementedError("take_window over lanes of differing starts")
     x = move_axis(x, mapped[0], 0)
-    return take_window(
-        x, np.int32(0), *starts, shape=(axis.size, *shape), strides=(1, *strides)
-    ), 0
+    return take_window(x, np.int32(0), *starts, shape=(axis.size, *shape), strides=(1, *strides)), 0
 
 
 take_window = Primitive(
@@ -521,6 +519,4 @@ def broadcast_to_type(x: Any, aval: ShapedArray) -> Any:
     if shape == aval.shape:
         return x
     dimensions = tuple(range(len(aval.shape))) if shape else ()
-    return broadcast_in_dim(
-        x, shape=aval.shape, broadcast_dimensions=dimensions, sharding=None
-    )
+    return broadcast_in_dim(x, shape=aval.shape, broadcast_dimensions=dimensions, sharding=None)

@@ -1,9 +1,9 @@
 """Builders of rules: what the members of a family share is said once, here.
 
-    per_operand(f0, f1)         jvp of a function linear in each operand: sum of f_i(tangent_i, *primals)
-    per_linear_operand(g0, g1)  transpose: cotangent_i = g_i(ct, *operands) where operand i is linear
-    derivatives(d0, d1)         jvp of a pointwise function from its slopes d_i(*operands, result)
-    batch_pointwise(primitive)  batching of functions of each element by itself
+per_operand(f0, f1)         jvp of a function linear in each operand: sum of f_i(tangent_i, *primals)
+per_linear_operand(g0, g1)  transpose: cotangent_i = g_i(ct, *operands) where operand i is linear
+derivatives(d0, d1)         jvp of a pointwise function from its slopes d_i(*operands, result)
+batch_pointwise(primitive)  batching of functions of each element by itself
 """
 
 from __future__ import annotations
@@ -132,17 +132,11 @@ def batch_pointwise(primitive: Callable[[], Primitive]) -> Rule:
 def align_mapped(operands: Sequence[Any], mapped: Sequence[int | None]) -> list[Any]:
     """Operands with the mapped axis in front and equal ranks; unmapped ones have size 1 there."""
     front = [
-        x
-        if not rank_of(x)
-        else insert_axis(x, 0, 1)
-        if d is None
-        else move_axis(x, d, 0)
+        x if not rank_of(x) else insert_axis(x, 0, 1) if d is None else move_axis(x, d, 0)
         for x, d in zip(operands, mapped, strict=True)
     ]
     rank = max(map(rank_of, front), default=0)
-    return [
-        _pad_rank(x, rank) if d is not None else x for x, d in zip(front, mapped, strict=True)
-    ]
+    return [_pad_rank(x, rank) if d is not None else x for x, d in zip(front, mapped, strict=True)]
 
 
 def _pad_rank(x: Any, rank: int) -> Any:

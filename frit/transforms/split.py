@@ -153,15 +153,11 @@ def split_jaxpr(
         make_available(atom)
     known_in = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
     known_out = [a for a, u in zip(jaxpr.outvars, unknowns, strict=True) if not u]
-    waiting_in = [
-        v for v, u, n in zip(jaxpr.invars, unknown_in, needed_in, strict=True) if u or n
-    ]
+    waiting_in = [v for v, u, n in zip(jaxpr.invars, unknown_in, needed_in, strict=True) if u or n]
     found = list(residuals)
     info = jaxpr.debug_info
     return SplitJaxpr(
-        Jaxpr(
-            jaxpr.constvars, known_in, [*known_out, *found], known, debug_info=_unnamed(info)
-        ),
+        Jaxpr(jaxpr.constvars, known_in, [*known_out, *found], known, debug_info=_unnamed(info)),
         Jaxpr(
             jaxpr.constvars, [*found, *waiting_in], staged_out, waiting, debug_info=_unnamed(info)
         ),
@@ -262,9 +258,7 @@ def split_call(
     ]
     places: dict[str, Sequence[Any]] = {"in": eqn.invars, "out": known_out, "new": new}
     residuals = [places[kind][i] for kind, i in parts.sources]
-    waiting_in = [
-        a for a, u, n in zip(eqn.invars, unknown, needed, strict=True) if u or n
-    ]
+    waiting_in = [a for a, u, n in zip(eqn.invars, unknown, needed, strict=True) if u or n]
     waiting_out = [v for v, n in zip(eqn.outvars, parts.needed_out, strict=True) if n]
     known = waiting = None
     if known_out or new or parts.known.effects:
@@ -347,7 +341,12 @@ class SplitInterpreter(Recorder):
         return Literal(value) if type(value) in (bool, int, float, complex) else None
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         if not any([self.owns(x) for x in operands]):
             with interpreting(self.parent):

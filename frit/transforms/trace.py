@@ -129,9 +129,7 @@ class Recorder(Interpreter):
                     waiting.extend(a for a in makers[v].invars if isinstance(a, Var))
         info = self.debug_info
         names = [
-            name
-            for name, v in zip(info.argument_names, self.invars, strict=False)
-            if v in seen
+            name for name, v in zip(info.argument_names, self.invars, strict=False) if v in seen
         ]
         where = f" at {info.place}" if info.place else ""
         which = f"while tracing the function {info.function}{where} for {info.transform or 'jit'}"
@@ -164,7 +162,12 @@ class TraceInterpreter(Recorder):
         return closed, captured
 
     def custom_jvp(
-        self, primitive: Primitive, function: Any, rule: Any, operands: Sequence[Any], params: Params
+        self,
+        primitive: Primitive,
+        function: Any,
+        rule: Any,
+        operands: Sequence[Any],
+        params: Params,
     ) -> list[Any]:
         body, captured = self._body(function, operands, params)
         count = params.get("num_consts", 0) + len(captured)

@@ -61,9 +61,7 @@ def backward_pass(
     interpreter = current_interpreter()
     linear = {v for v, x in zip(jaxpr.invars, operands, strict=True) if is_linear(x)}
     values: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    values.update(
-        (v, x) for v, x in zip(jaxpr.invars, operands, strict=True) if not is_linear(x)
-    )
+    values.update((v, x) for v, x in zip(jaxpr.invars, operands, strict=True) if not is_linear(x))
     backward = []
     for eqn in jaxpr.eqns:
         if any(isinstance(a, Var) and a in linear for a in eqn.invars):
@@ -99,9 +97,7 @@ def backward_pass(
 def _read(
     atoms: Sequence[Atom], values: dict[Var, Any], linear: set[Var] | frozenset[Var] = frozenset()
 ) -> list[Any]:
-    return [
-        a.val if isinstance(a, Literal) else None if a in linear else values[a] for a in atoms
-    ]
+    return [a.val if isinstance(a, Literal) else None if a in linear else values[a] for a in atoms]
 
 
 @memoize_by_jaxpr
@@ -115,9 +111,7 @@ def transpose_jaxpr(
     """
     types = closed.in_avals
     fixed = [t for t, lin in zip(types, linear, strict=True) if not lin]
-    ct_types = [
-        t.tangent_type() for t, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz
-    ]
+    ct_types = [t.tangent_type() for t, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
     nonzero_out: list[bool] = []
 
     def backward(*values: Any) -> list[Any]:
