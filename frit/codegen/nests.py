@@ -20,7 +20,8 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from frit.codegen.loops import At, Builder, Const, Load, Value, as_at, bodies_of, walk
+from frit.codegen.loop_builder import Builder
+from frit.codegen.loops import At, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
 
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack

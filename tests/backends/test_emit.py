@@ -6,13 +6,16 @@ import pytest
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.engine import AARCH64, BASELINE_X86, Engine, Target, compile_object
 from frit.backends.llvm.module import Module
-from frit.codegen.loops import Builder, as_at
+from frit.codegen.loop_builder import Builder
+from frit.codegen.loops import as_at
 from tests.codegen.running import both, machine, same_bits
 
 RNG = np.random.default_rng(0)
 
 
-def mapped(n, dtype="float32", at=lambda i: i, to=lambda i: i, size=None, source=None, kind="vector"):
+def mapped(
+    n, dtype="float32", at=lambda i: i, to=lambda i: i, size=None, source=None, kind="vector"
+):
     """y[to(i)] = x[at(i)] + x[at(i)] for i < n."""
     b = Builder("mapped")
     x = b.buffer("x", dtype, (source or n,))
@@ -23,9 +26,8 @@ def mapped(n, dtype="float32", at=lambda i: i, to=lambda i: i, size=None, source
     return b.finish()
 
 
-DTYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64".split()
-)
+DTYPES = [*"bool float16 bfloat16 float32 float64".split()]
+DTYPES += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

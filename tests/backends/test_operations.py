@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frit.backends.llvm import vector_math
-from frit.codegen.loops import Builder
+from frit.codegen.loop_builder import Builder
 from frit.codegen.scalars import element_type, evaluate, is_float
 from tests.codegen.running import machine, same_bits
 

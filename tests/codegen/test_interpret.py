@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frit.codegen.interpret import LoopFault, interpret
-from frit.codegen.loops import Builder
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops_check import check_function
 from frit.codegen.scalars import evaluate
 

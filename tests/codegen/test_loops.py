@@ -2,7 +2,8 @@
 
 import pytest
 
-from frit.codegen.loops import Apply, Builder, as_at
+from frit.codegen.loop_builder import Builder
+from frit.codegen.loops import Apply, as_at
 from frit.codegen.loops_check import LoopError, check_function, print_function
 
 

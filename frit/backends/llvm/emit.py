@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from frit.backends.llvm.accesses import Accesses
 from frit.backends.llvm.builder import Builder
 from frit.backends.llvm.operations import Operations, as_constant, scalar
+from frit.backends.llvm.parts import Lane, Parts, flattened, regroup
 from frit.backends.llvm.values import (
-    I1,
     I32,
     I64,
     PTR,
@@ -32,6 +33,8 @@ from frit.backends.llvm.values import (
     constant_lanes,
     poison,
 )
+from frit.backends.llvm.variance import varying_carries, yields_varying
+from frit.backends.llvm.vector_loops import VectorLoop
 from frit.codegen.loops import (
     Apply,
     At,
@@ -47,24 +50,7 @@ from frit.codegen.loops import (
     Store,
     Update,
     While,
-    bodies_of,
-    walk,
 )
-
-SMALL_BODY = 10  # items; a body of at most so many is written once for each part of its carries
-
-
-class Parts(list):
-    """The machine vectors of a value with lanes of its own, lowest lanes first."""
-
-
-class Lane:
-    """The index of a vector loop: `base` in the first lane, one more in each further lane."""
-
-    __slots__ = ("base",)
-
-    def __init__(self, base):
-        self.base = base
 
 
 def emit_function(module, function, target, *, linkage="internal"):
@@ -93,7 +79,7 @@ class _Emitter:
         self.width = 1
         self.mask = None
         self.some_lane = True  # whether some lane of the mask is known to be on
-        self.spare = None
+        self.accesses = Accesses(self)
 
     def run(self):
         function = self.function
@@ -197,8 +183,8 @@ class _Emitter:
         items, position = body.items, 0
         while position < len(items):
             item = items[position]
-            if self.width > 1 and self.is_pair(item, items, position):
-                self.store_pair(item, items[position + 1])
+            if self.width > 1 and self.accesses.is_pair(item, items, position):
+                self.accesses.store_pair(item, items[position + 1])
                 position += 2
                 continue
             self.item(item)
@@ -212,9 +198,9 @@ class _Emitter:
             case Apply():
                 self.put(item, self.apply(item))
             case Load():
-                self.put(item, self.load(item))
+                self.put(item, self.accesses.load(item))
             case Store():
-                self.store(item)
+                self.accesses.store(item)
             case Select():
                 self.put(item, self.select(item))
             case For():
@@ -224,7 +210,7 @@ class _Emitter:
             case While():
                 self.repeat(item)
             case Update():
-                self.update(item)
+                self.accesses.update(item)
             case Broadcast(operand=operand, lanes=lanes):
                 width = min(lanes, self.target.lanes(max(scalar(item.dtype).register.bits, 32)))
                 splat = self.b.splat(self.get(operand), width)
@@ -341,171 +327,6 @@ class _Emitter:
             return register
         return regroup(self.b, register, value.lanes)[0]
 
-    # ------------------------------------------------------------------------------- memory
-
-    def enabled(self, mask):
-        """The mask of an access: None for all, else i1 or one i1 a lane."""
-        if mask is None:
-            return self.mask
-        if self.width == 1:
-            return self.get(mask)
-        own = self.lane(mask)
-        return own if self.mask is None else self.b.and_(own, self.mask)
-
-    def place(self, item):
-        """(kind, pointer, uniform offset, step, varying offset) of an access."""
-        uniform, step, varying = self.split_offset(item.at)
-        return scalar(item.buffer.dtype), self.pointers[id(item.buffer)], uniform, step, varying
-
-    def spare_memory(self):
-        """A place for accesses that are switched off."""
-        if self.spare is None:
-            self.spare = self.b.alloca(I64, 8, align=64)
-        return self.spare
-
-    def load(self, item):
-        kind, pointer, uniform, step, varying = self.place(item)
-        b, mask = self.b, self.enabled(item.mask)
-        if varying is None and step == 0:
-            only_tail = item.mask is None and self.some_lane
-            return self.load_uniform(kind, pointer, uniform, None if only_tail else mask)
-        memory = kind.memory.with_lanes(self.width)
-        if varying is None and step == 1:
-            place = b.gep(pointer, uniform, kind.memory)
-            loaded = b.load(memory, place) if mask is None else b.masked_load(memory, place, mask)
-        elif varying is None and step == -1:
-            place = b.gep(pointer, b.sub(uniform, self.width - 1), kind.memory)
-            if mask is None:
-                loaded = b.load(memory, place)
-            else:
-                loaded = b.masked_load(memory, place, self.reversed(mask))
-            loaded = self.reversed(loaded)
-        elif varying is None and step == 2 and mask is None:
-            loaded = self.load_every_other(kind, pointer, uniform)
-        else:
-            places = b.gep(pointer, self.index_value(item.at), kind.memory)
-            loaded = b.gather(memory, places, mask)
-        return self.operations.from_memory(kind, loaded)
-
-    def load_uniform(self, kind, pointer, offset, mask):
-        """One element for all lanes; if no lane is on, nothing is read, and it is 0."""
-        b = self.b
-        place = b.gep(pointer, offset, kind.memory)
-        if mask is None:
-            return self.operations.from_memory(kind, b.load(kind.memory, place))
-        some = b.any(mask) if mask.type.lanes > 1 else mask
-        place = b.select(some, place, self.spare_memory())
-        loaded = b.load(kind.memory, place)
-        loaded = b.select(mask, self.widened(loaded), constant(self.like_mask(kind, mask), 0))
-        return self.operations.from_memory(kind, loaded)
-
-    def like_mask(self, kind, mask):
-        return kind.memory.with_lanes(mask.type.lanes)
-
-    def load_every_other(self, kind, pointer, offset):
-        """Elements 0, 2, 4, ...: two loads that end at the last of them, never beyond."""
-        b, width = self.b, self.width
-        memory = kind.memory.with_lanes(width)
-        place = b.gep(pointer, offset, kind.memory)
-        low = b.load(memory, place)
-        high = b.load(memory, b.gep(place, width - 1, kind.memory))
-        order = [2 * k if 2 * k < width else width + 2 * k - (width - 1) for k in range(width)]
-        return b.shuffle(low, high, order)
-
-    def reversed(self, vector):
-        order = range(vector.type.lanes - 1, -1, -1)
-        return self.b.shuffle(vector, poison(vector.type), order)
-
-    def store(self, item):
-        kind, pointer, uniform, step, varying = self.place(item)
-        b, mask = self.b, self.enabled(item.mask)
-        if self.width == 1:
-            place = b.gep(pointer, uniform, kind.memory)
-            if mask is not None:
-                place = b.select(mask, place, self.spare_memory())
-            b.store(self.operations.to_memory(kind, self.get(item.value)), place)
-            return
-        value = self.operations.to_memory(kind, self.lane(item.value))
-        if varying is None and step in (1, -1):
-            if step == -1:
-                value = self.reversed(value)
-                uniform = b.sub(uniform, self.width - 1)
-                mask = None if mask is None else self.reversed(mask)
-            place = b.gep(pointer, uniform, kind.memory)
-            if mask is None:
-                b.store(value, place)
-            else:
-                b.masked_store(value, place, mask)
-        else:
-            b.scatter(
-                value, b.gep(pointer, self.widened(self.index_value(item.at)), kind.memory), mask
-            )
-
-    def is_pair(self, item, items, position):
-        """Whether two stores fill a complex element: neighbours, two apart from lane to lane."""
-        if not isinstance(item, Store) or position + 1 == len(items):
-            return False
-        other = items[position + 1]
-        if not isinstance(other, Store) or other.buffer is not item.buffer:
-            return False
-        if other.mask is not item.mask or (other.at - item.at).key() != (1,):
-            return False
-        _, step, varying = self.split_offset(item.at)
-        return step == 2 and varying is None
-
-    def store_pair(self, first, second):
-        kind, pointer, uniform, _, _ = self.place(first)
-        b, mask, width = self.b, self.enabled(first.mask), self.width
-        values = [self.operations.to_memory(kind, self.lane(s.value)) for s in (first, second)]
-        for part in range(2):
-            lanes = range(part * width // 2, (part + 1) * width // 2)
-            order = [lane for k in lanes for lane in (k, k + width)]
-            mixed = b.shuffle(*values, order)
-            place = b.gep(pointer, b.add(uniform, part * width), kind.memory)
-            if mask is None:
-                b.store(mixed, place)
-            else:
-                twice = b.shuffle(mask, mask, [k for k in lanes for _ in range(2)])
-                b.masked_store(mixed, place, twice)
-
-    def update(self, item):
-        kind, pointer, _, step, varying = self.place(item)
-        b, mask, width = self.b, self.enabled(item.mask), self.width
-        dtype = item.buffer.dtype
-        if width > 1 and item.unique and varying is None and step == 1:
-            self.update_run(item, kind, mask)
-            return
-        places = b.gep(pointer, self.index_value(item.at), kind.memory)
-        if width > 1 and item.unique and (step or varying is not None):
-            memory = kind.memory.with_lanes(width)
-            old = self.operations.from_memory(kind, b.gather(memory, places, mask))
-            new = self.combine(item.op, dtype, old, self.lane(item.value))
-            b.scatter(self.operations.to_memory(kind, new), places, mask)
-            return
-        values = self.get(item.value) if width == 1 else self.lane(item.value)
-        for lane in range(width):
-            place = b.extract_element(places, lane)
-            if mask is not None:
-                place = b.select(b.extract_element(mask, lane), place, self.spare_memory())
-            old = self.operations.from_memory(kind, b.load(kind.memory, place))
-            new = self.combine(item.op, dtype, old, b.extract_element(values, lane))
-            b.store(self.operations.to_memory(kind, new), place)
-
-    def update_run(self, item, kind, mask):
-        """An update of neighbours in memory."""
-        b = self.b
-        memory = kind.memory.with_lanes(self.width)
-        uniform, _, _ = self.split_offset(item.at)
-        place = b.gep(self.pointers[id(item.buffer)], uniform, kind.memory)
-        old = b.load(memory, place) if mask is None else b.masked_load(memory, place, mask)
-        old = self.operations.from_memory(kind, old)
-        new = self.combine(item.op, item.buffer.dtype, old, self.lane(item.value))
-        new = self.operations.to_memory(kind, new)
-        if mask is None:
-            b.store(new, place)
-        else:
-            b.masked_store(new, place, mask)
-
     # -------------------------------------------------------------------------------- calls
 
     def call(self, item):
@@ -563,7 +384,7 @@ class _Emitter:
 
     def varying_yields(self, sides):
         known = self.varying_values()
-        flags = [_yields_varying(side, known) for side in sides]
+        flags = [yields_varying(side, known) for side in sides]
         return [any(pair) for pair in zip(*flags, strict=True)]
 
     def varying_values(self):
@@ -612,7 +433,7 @@ class _Emitter:
         registers = [self.get(value) for value in item.initial]
         if self.width == 1 or not registers:
             return registers
-        varying = _varying_carries(item, bodies, self.varying_values())
+        varying = varying_carries(item, bodies, self.varying_values())
         return [
             self.widened(register) if wide else register
             for register, wide in zip(registers, varying, strict=True)
@@ -662,7 +483,7 @@ class _Emitter:
 
     def loop(self, item):
         if item.kind == "vector" and self.width == 1:
-            _VectorLoop(self, item).emit()
+            VectorLoop(self, item).emit()
         elif item.kind == "vector" and item.carries:
             raise TypeError("a vector loop with carries inside a vector loop")
         elif item.kind == "unrolled" or (isinstance(item.extent, int) and item.extent <= 1):
@@ -697,291 +518,3 @@ class _Emitter:
             yielded = self.like(self.body(item.body), first)
             made.results = [x for register in yielded for x in flattened(register)]
         self.put_all(item.results, first, made.carries)
-
-
-class _VectorLoop:
-    """The emission of one vector loop: whole blocks of lanes, then the rest under a mask."""
-
-    def __init__(self, emitter, item):
-        self.e = emitter
-        self.b = emitter.b
-        self.item = item
-        known = item.extent if isinstance(item.extent, int) else None
-        lanes = emitter.target.lanes(_widest_bits(item))
-        if item.carries:
-            lanes = min(lanes, item.width)
-        elif item.width:
-            lanes = min(lanes, item.width)
-        if known is not None and not item.carries:
-            while lanes > 1 and known <= lanes // 2:
-                lanes //= 2
-        self.known = known
-        self.width = lanes
-        self.groups = item.width // lanes if item.carries else 1
-
-    def emit(self):
-        if self.known == 0:
-            state = [self.e.get(value) for value in self.item.initial]
-        elif self.item.carries:
-            state = self.reduction()
-        else:
-            self.map()
-            return
-        for result, register in zip(self.item.results, state, strict=True):
-            self.e.put(result, register)
-
-    @contextmanager
-    def lanes(self, width, mask=None, *, some_lane=True):
-        """Emission inside the loop: `width` lanes, under `mask`."""
-        e = self.e
-        outer = e.width, e.mask, e.some_lane, e.offsets, e.splats
-        e.width, e.mask, e.some_lane = width, mask, some_lane
-        e.offsets, e.splats = dict(e.offsets), {}
-        yield
-        e.width, e.mask, e.some_lane, e.offsets, e.splats = outer
-
-    def block(self, base, carries=(), mask=None, *, width=None, some_lane=True):
-        """The body once for `width` lanes from `base`; returns its yields, one register each."""
-        width = self.width if width is None else width
-        with self.lanes(width, mask if width > 1 else None, some_lane=some_lane):
-            self.e.put(self.item.index, Lane(base) if width > 1 else base)
-            for carry, register in zip(self.item.carries, carries, strict=True):
-                self.e.put(carry, register)
-            yielded = [self.e.widened(register) for register in self.e.body(self.item.body)]
-        if mask is not None and width > 1:
-            yielded = [
-                self.b.select(mask, new, old) for new, old in zip(yielded, carries, strict=True)
-            ]
-        return yielded
-
-    def below(self, base, stop):
-        """The mask of the lanes from `base` that are below `stop` (or a known count of lanes)."""
-        if isinstance(stop, int):
-            if stop >= self.width:
-                return None
-            return constant_lanes(I1, [lane < stop for lane in range(self.width)])
-        b = self.b
-        left = b.smin(b.sub(stop, base), constant(I64, self.width))
-        left = b.trunc(b.smax(left, constant(I64, 0)), I32)
-        return b.icmp("ult", b.lane_numbers(I32, self.width), b.splat(left, self.width))
-
-    # without carries
-
-    def map(self):
-        b, width = self.b, self.width
-        if self.known is not None:
-            whole = self.known - self.known % width
-            if whole == width:
-                self.block(constant(I64, 0))
-            elif whole:
-                self.blocks(constant(I64, 0), constant(I64, whole), width)
-            self.rest(whole, self.known)
-            return
-        stop = self.e.extent_of(self.item)
-        whole = b.and_(stop, -width) if width > 1 else stop
-        self.blocks(constant(I64, 0), whole, width)
-        if width == 1:
-            return
-        if not self.e.target.has_masks:
-            self.blocks(whole, stop, 1)
-            return
-        tail, after = b.new_block("tail"), b.new_block("after")
-        b.cond_br(b.icmp("slt", whole, stop), tail, after)
-        b.position_at_end(tail)
-        self.block(whole, mask=self.below(whole, stop))
-        b.br(after)
-        b.position_at_end(after)
-
-    def rest(self, start, stop):
-        if start == stop:
-            return
-        if not self.e.target.has_masks:
-            self.blocks(constant(I64, start), constant(I64, stop), 1)
-        else:
-            self.block(constant(I64, start), mask=self.below(None, stop - start))
-
-    def blocks(self, start, stop, width):
-        with self.b.loop(start, stop, width) as made:
-            self.block(made.index, width=width)
-
-    # with carries
-
-    def reduction(self):
-        """Final carries, as Parts: whole turns of `item.width` iterations, then what is left."""
-        e, b, item = self.e, self.b, self.item
-        state = [regroup(b, _as_parts(e.get(v)), self.width) for v in item.initial]
-        turn = item.width
-        if self.known is not None:
-            whole = self.known - self.known % turn
-            if whole:
-                state = self.turns(constant(I64, whole), state)
-            return self.known_rest(state, whole, self.known - whole)
-        stop = e.extent_of(item)
-        whole = b.sub(stop, b.srem(stop, constant(I64, turn)))
-        state = self.turns(whole, state)
-        return self.rotate(whole, b.add(whole, turn), state, stop)
-
-    def turns(self, stop, state):
-        """All iterations below `stop`, a multiple of the carries' width."""
-        small = sum(1 for _ in walk(self.item.body)) <= SMALL_BODY
-        if self.groups > 1 and not small:
-            return self.rotate(constant(I64, 0), stop, state, None)
-        flat = [x for parts in state for x in parts]
-        with self.b.loop(0, stop, self.item.width, carries=flat) as made:
-            parts = self.grouped(made.carries)
-            for group in range(self.groups):
-                base = self.b.add(made.index, group * self.width) if group else made.index
-                yielded = self.block(base, [p[group] for p in parts])
-                for part, register in zip(parts, yielded, strict=True):
-                    part[group] = register
-            made.results = [x for part in parts for x in part]
-        return self.grouped(made.carries)
-
-    def grouped(self, flat):
-        count = self.groups
-        return [Parts(flat[k : k + count]) for k in range(0, len(flat), count)]
-
-    def rotate(self, start, stop, state, limit):
-        """Iterations from start to stop, one machine vector at a time, parts of carries in turn.
-
-        stop - start is a multiple of the carries' width, so each part ends at its own place. Lanes
-        from `limit` on are off.
-        """
-        flat = [x for parts in state for x in parts]
-        with self.b.loop(start, stop, self.width, carries=flat) as made:
-            parts = self.grouped(made.carries)
-            mask = None if limit is None else self.below(made.index, limit)
-            yielded = self.block(made.index, [p[0] for p in parts], mask, some_lane=limit is None)
-            made.results = [x for p, new in zip(parts, yielded, strict=True) for x in (*p[1:], new)]
-        return self.grouped(made.carries)
-
-    def known_rest(self, state, start, count):
-        """The last `count` iterations, fewer than the carries' width, from `start`."""
-        blocks = -(-count // self.width)
-        if blocks > 2 and sum(1 for _ in walk(self.item.body)) > SMALL_BODY:
-            first = constant(I64, start)
-            limit = constant(I64, start + count)
-            return self.rotate(first, constant(I64, start + self.item.width), state, limit)
-        for group in range(blocks):
-            left = count - group * self.width
-            carries = [parts[group] for parts in state]
-            base = constant(I64, start + group * self.width)
-            yielded = self.block(base, carries, self.below(None, left))
-            for parts, register in zip(state, yielded, strict=True):
-                parts[group] = register
-        return state
-
-
-# ----------------------------------------------------------------------------------- registers
-
-
-def flattened(register):
-    """The LLVM values that a register consists of."""
-    return register if isinstance(register, Parts) else (register,)
-
-
-def _as_parts(register):
-    return register if isinstance(register, Parts) else Parts([register])
-
-
-def regroup(b, parts, width):
-    """The same lanes in machine vectors of `width` lanes."""
-    have = parts[0].type.lanes
-    if have == width:
-        return Parts(parts)
-    if have > width:
-        made = Parts()
-        for part in parts:
-            for first in range(0, have, width):
-                if width == 1:
-                    made.append(b.extract_element(part, first))
-                else:
-                    made.append(b.shuffle(part, poison(part.type), range(first, first + width)))
-        return made
-    pairs = Parts(b.concatenate(parts[k], parts[k + 1]) for k in range(0, len(parts), 2))
-    return regroup(b, pairs, width)
-
-
-def _widest_bits(item):
-    """Bits of the widest element that a loop touches, carries, or computes as a float."""
-    bits = 8
-    for carry in item.carries:
-        bits = max(bits, scalar(carry.dtype).register.bits)
-    for inner in walk(item.body):
-        if isinstance(inner, (Load, Store, Update)):
-            kind = scalar(inner.buffer.dtype)
-            bits = max(bits, kind.register.bits if kind.is_float else kind.bits)
-        elif isinstance(inner, Apply) and scalar(inner.dtype).is_float:
-            bits = max(bits, scalar(inner.dtype).register.bits)
-    return bits
-
-
-# ----------------------------------------------------------------- which values vary by lane
-
-
-def _mark_varying(body, varying):
-    """Adds to `varying` the ids of a body's items that depend on a lane."""
-
-    def varies(value):
-        if isinstance(value, At):
-            return any(id(term) in varying for _, term in value.terms)
-        return value is not None and id(value) in varying
-
-    for item in body.items:
-        match item:
-            case Load(at=at, mask=mask):
-                wide = varies(at) or varies(mask)
-            case Apply(operands=operands):
-                wide = any(map(varies, operands))
-            case Select(condition=condition, on_true=x, on_false=y):
-                wide = varies(condition) or varies(x) or varies(y)
-            case For() | While():
-                flags = _varying_carries(item, bodies_of(item), varying)
-                _add(varying, item.results, flags)
-                continue
-            case If(condition=condition, then=then, otherwise=otherwise):
-                flags = [
-                    varies(condition) or x or y
-                    for x, y in zip(
-                        _yields_varying(then, varying),
-                        _yields_varying(otherwise, varying),
-                        strict=True,
-                    )
-                ]
-                _add(varying, item.results, flags)
-                continue
-            case _:
-                continue
-        if wide:
-            varying.add(id(item))
-    return varying
-
-
-def _add(varying, values, flags):
-    varying.update(id(value) for value, flag in zip(values, flags, strict=True) if flag)
-
-
-def _yields_varying(body, varying):
-    inside = _mark_varying(body, set(varying))
-    return [_is_varying(value, inside) for value in body.yields]
-
-
-def _is_varying(value, varying):
-    if isinstance(value, At):
-        return any(id(term) in varying for _, term in value.terms)
-    return id(value) in varying
-
-
-def _varying_carries(item, bodies, varying):
-    """For each carry of a loop whether it differs from lane to lane: a least fixed point."""
-    flags = [_is_varying(value, varying) for value in item.initial]
-    while True:
-        known = set(varying)
-        _add(known, item.carries, flags)
-        found = _yields_varying(bodies[-1], known)
-        if isinstance(item, While) and _yields_varying(bodies[0], known)[0]:
-            found = [True] * len(flags)
-        merged = [x or y for x, y in zip(flags, found, strict=True)]
-        if merged == flags:
-            return flags
-        flags = merged
