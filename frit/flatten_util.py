@@ -12,7 +12,7 @@ from frit.ir.types import typeof
 from frit.lax.elementwise import convert_element_type
 from frit.lax.indexing import slice_in_dim
 from frit.lax.shapes import concatenate, reshape
-from frit.numpy.promotion import result_type
+from frit.numpy.dtype_objects import result_type
 
 __all__ = ["ravel_pytree"]
 

@@ -1,0 +1,106 @@
+"""frit: NumPy-style functions traced into jaxprs, transformed, and compiled to native code.
+
+The public names of `jax`, re-exported; three hooks are installed here: the interpreter that
+computes, the operators on arrays and tracers, and (in frit.ir.types) the types of values.
+"""
+
+from frit.ir.primitive import Tracer as _Tracer
+from frit.runtime import eager as _eager
+from frit.runtime.array import Array
+
+_eager.install()
+
+from frit import (  # noqa: E402
+    ad_checkpoint,
+    core,
+    custom_batching,
+    custom_derivatives,
+    debug,
+    dtypes,
+    errors,
+    flatten_util,
+    interpreters,
+    lax,
+    numpy,
+    ops,
+    random,
+    stages,
+    tree,
+    tree_util,
+)
+from frit.numpy.array_methods import install_operators as _install_operators  # noqa: E402
+
+_install_operators(Array)
+_install_operators(_Tracer)
+
+from frit.ad_checkpoint import checkpoint_policies  # noqa: E402
+from frit.api.autodiff import (  # noqa: E402
+    fwd_and_bwd,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from frit.api.callbacks import pure_callback  # noqa: E402
+from frit.api.checkpointing import checkpoint, remat  # noqa: E402
+from frit.api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp  # noqa: E402
+from frit.api.devices import (  # noqa: E402
+    block_until_ready,
+    clear_caches,
+    copy_to_host_async,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    effects_barrier,
+    host_count,
+    host_id,
+    live_arrays,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    typeof,
+)
+from frit.api.jitting import jit  # noqa: E402
+from frit.api.mapping import pmap, vmap  # noqa: E402
+from frit.api.tracing import (  # noqa: E402
+    disable_jit,
+    ensure_compile_time_eval,
+    eval_shape,
+    make_jaxpr,
+    named_call,
+    named_scope,
+)
+from frit.config import (  # noqa: E402
+    check_tracer_leaks,
+    config,
+    debug_infs,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    enable_checks,
+    enable_custom_prng,
+    enable_x64,
+    explain_cache_misses,
+    legacy_prng_key,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    softmax_custom_jvp,
+    threefry_partitionable,
+)
+from frit.ir.dims import Dim  # noqa: E402
+from frit.ir.dtypes import float0  # noqa: E402
+from frit.ir.types import ShapeDtypeStruct  # noqa: E402
+from frit.runtime.device import Device  # noqa: E402
+
+__version__ = "0.1.0"
