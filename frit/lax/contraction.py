@@ -13,6 +13,8 @@ from frit.primitives.precision import (
     Precision,
     canonicalize_precision,
 )
+from frit.primitives.ragged import RaggedDotDimensionNumbers
+from frit.primitives.ragged import ragged_dot_general as ragged_dot_general_p
 
 __all__ = [
     "DotAlgorithm",
@@ -20,12 +22,21 @@ __all__ = [
     "DotDimensionNumbers",
     "Precision",
     "PrecisionLike",
+    "RaggedDotDimensionNumbers",
     "batch_matmul",
     "dot",
     "dot_general",
     "dot_general_p",
+    "ragged_dot",
+    "ragged_dot_general",
+    "ragged_dot_general_p",
 ]
 
+_ROWS_BY_GROUP = RaggedDotDimensionNumbers(
+    dot_dimension_numbers=(((1,), (1,)), ((), ())),
+    lhs_ragged_dimensions=(0,),
+    rhs_group_dimensions=(0,),
+)
 DotDimensionNumbers = tuple[tuple[Any, Any], tuple[Any, Any]]
 PrecisionLike = (
     str
@@ -114,3 +125,49 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     batch = tuple(range(rank - 2))
     numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
     return dot_general(lhs, rhs, numbers, precision=precision)
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Rows of lhs (m, k), cut into groups of `group_sizes`, by matrices of theirs, rhs (g, k, n).
+
+    Rows beyond the last group give zeros.
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _ROWS_BY_GROUP, precision, preferred_element_type, group_offset
+    )
+
+
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """`dot_general` with one axis of lhs cut into groups.
+
+    A free ragged axis: each group meets its own slice of rhs.  A summed one: a product for each
+    group, stacked in front.  A matched one: the groups change nothing.
+    """
+    preferred = preferred_element_type
+    return ragged_dot_general_p(
+        lhs,
+        rhs,
+        group_sizes,
+        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+        precision=canonicalize_precision(precision),
+        preferred_element_type=None if preferred is None else user_dtype(preferred, "ragged_dot"),
+        group_offset=group_offset,
+        out_sharding=None,
+    )

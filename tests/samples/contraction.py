@@ -1,9 +1,10 @@
-"""Samples of dot_general."""
+"""Samples of dot_general and ragged_dot_general."""
 
 import ml_dtypes
 import numpy as np
 
 from frit.primitives.contraction import dot_general
+from frit.primitives.ragged import RaggedDotDimensionNumbers, ragged_dot_general
 from tests.samples import Sample, complex_numbers, integers, numbers
 
 
@@ -15,6 +16,19 @@ def _dot(x, y, summed, matched=((), ()), preferred=None):
         "out_sharding": None,
     }
     return Sample(dot_general, (x, y), params, note=f"{summed}{matched}")
+
+
+def _ragged(x, y, sizes, summed, matched, ragged, group):
+    params = {
+        "ragged_dot_dimension_numbers": RaggedDotDimensionNumbers(
+            (summed, matched), (ragged,), group
+        ),
+        "precision": None,
+        "preferred_element_type": None,
+        "group_offset": None,
+        "out_sharding": None,
+    }
+    return Sample(ragged_dot_general, (x, y, sizes), params, note=f"{ragged}")
 
 
 _MATRIX = ((1,), (0,))
@@ -38,4 +52,16 @@ SAMPLES = [
         numbers(2, 9, dtype=_narrow), numbers(9, 2, seed=1, dtype=_narrow), _MATRIX, preferred="f4"
     ),
     _dot(numbers(70, 33), numbers(33, 41, seed=1), _MATRIX),
-]
+    _ragged(
+        numbers(5, 3), numbers(2, 3, 4, seed=1), np.array([2, 1], "i4"), ((1,), (1,)), ((), ()), 0,
+        (0,),
+    ),
+    _ragged(
+        numbers(5, 3), numbers(5, 4, seed=1), np.array([2, 0, 3], "i4"), ((0,), (0,)), ((), ()), 0,
+        (),
+    ),
+    _ragged(
+        numbers(2, 5, 3), numbers(2, 5, 2, seed=1), np.array([[2, 1], [4, 1]], "i4"),
+        ((1,), (1,)), ((0,), (0,)), 1, (),
+    ),
+]  # fmt: skip
