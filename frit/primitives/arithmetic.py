@@ -12,11 +12,19 @@ from frit.ir import dtypes
 from frit.ir.primitive import ulps
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives import scalar_meaning as meaning
-from frit.primitives.comparison_and_bits import eq, ge, select
-from frit.primitives.conversion import conjugate, convert, real
+from frit.primitives.comparison_and_bits import (
+    and_,
+    eq,
+    ge,
+    select,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from frit.primitives.conversion import conjugate, convert, convert_element_type, real
 from frit.primitives.elementwise import (
     ANY,
     NUMBERS,
+    add,
     check_dtype,
     complex_floating,
     constant,
@@ -95,7 +103,45 @@ rem = elementwise(
     ),
 )
 
-mulhi = elementwise("mulhi", meaning.multiply_high, (integer,), flat=True, commutative=True)
+
+def _of_type(dtype: Any, number: int) -> Any:
+    """`number` as `dtype`, by an equation: 64-bit types exist inside programs at all settings."""
+    small = np.uint32(number)
+    return convert_element_type(small, new_dtype=np.dtype(dtype), weak_type=False, sharding=None)
+
+
+def _mulhi_decomposed(x: Any, y: Any) -> Any:
+    """The product in twice the width, shifted down; of 64 bits by products of halves."""
+    dtype = typeof(x).dtype  # type: ignore[attr-defined]
+    if dtype.itemsize == 8:
+        return _mulhi_of_halves(x, y, dtype)
+    wide = np.dtype(f"{dtype.kind}{2 * dtype.itemsize}")
+    product = times(convert(x, wide), convert(y, wide))
+    return convert(shift_right_logical(product, _of_type(wide, 8 * dtype.itemsize)), dtype)
+
+
+def _mulhi_of_halves(x: Any, y: Any, dtype: Any) -> Any:
+    """Schoolbook multiplication with digits of 32 bits; signed numbers are corrected at the end."""
+    a, b = convert(x, np.uint64), convert(y, np.uint64)
+    up = lambda n: shift_right_logical(n, _of_type(np.uint64, 32))
+    down = lambda n: and_(n, _of_type(np.uint64, 2**32 - 1))
+    middle = add(times(up(a), down(b)), up(times(down(a), down(b))))
+    carry = up(add(times(down(a), up(b)), down(middle)))
+    high = convert(add(add(times(up(a), up(b)), up(middle)), carry), dtype)
+    if dtype.kind == "u":
+        return high
+    sign_of = lambda n: shift_right_arithmetic(n, _of_type(dtype, 63))
+    return add(high, add(times(sign_of(x), y), times(sign_of(y), x)))
+
+
+mulhi = elementwise(
+    "mulhi",
+    meaning.multiply_high,
+    (integer,),
+    flat=True,
+    commutative=True,
+    decompose=_mulhi_decomposed,
+)
 
 
 # ---------------------------------------------------------------------------------------- sign, abs

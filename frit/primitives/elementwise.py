@@ -243,6 +243,7 @@ def elementwise(
     batch: Rule | None = None,
     accuracy: Accuracy = exact,
     commutative: bool = False,
+    decompose: Rule | None = None,
     shown: Callable[[Any], Params] | None = None,
 ) -> Primitive:
     """A primitive acting on each element by itself; operands and result have one type.
@@ -268,6 +269,7 @@ def elementwise(
         batch=batch or batch_pointwise(itself),
         pointwise=True,
         commutative=commutative,
+        decompose=decompose,
         accuracy=accuracy,
         shown=shown,
     )

@@ -49,11 +49,23 @@ def pointwise(lowering, var, nodes, combine):
     def element(index):
         return combine(*operand_elements(lowering, nodes, index))
 
+    def masked(index, inside):
+        return combine(
+            *(
+                lowering.element_where(node, index, inside)
+                if node.rank == len(shape)
+                else lowering.element(node, ())
+                for node in nodes
+            )
+        )
+
     return lowering.define(
         var,
         element,
         flat=all(node.flat for node in full),
         scalar_axes=frozenset().union(*(node.scalar_axes for node in full)),
+        traits=frozenset().union(*(node.traits for node in full)),
+        masked=masked if all(node.masked for node in full) else None,
     )
 
 
@@ -70,7 +82,13 @@ def _plain(lowering, equation):
         return
     dtype = storage(var.aval)[1]
     b = lowering.b
-    pointwise(lowering, var, nodes, lambda *values: b.apply(name, *values, dtype=dtype, **params))
+
+    def combine(*values):
+        if equation.params.get("out_dtype") is not None:
+            values = [b.convert(value, dtype) for value in values]
+        return b.apply(name, *values, dtype=dtype, **params)
+
+    pointwise(lowering, var, nodes, combine)
 
 
 def _two_parts(lowering, name, var, nodes, params):

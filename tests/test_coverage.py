@@ -1,0 +1,113 @@
+"""Every primitive has each rule or says why not, has machine code or says why not, and a sample."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import frit
+from frit.codegen import grouping, library, lower
+from frit.ir.primitive import Absent, Primitive
+from tests.samples import all_samples
+
+RULES = ("evaluate", "jvp", "transpose", "batch")
+
+# Primitives that stand for a function or an effect: their tests are with the interface they serve.
+WITHOUT_SAMPLES = {
+    "axis_index": "needs a mapped axis",
+    "closed_call": "made by tracing only",
+    "custom_jvp_call": "function-valued: tests/api",
+    "custom_lin": "made by differentiation only",
+    "custom_vjp_call": "function-valued: tests/api",
+    "debug_callback": "an effect",
+    "debug_print": "an effect",
+    "dim_as_value": "needs a symbolic dimension",
+    "io_callback": "an effect",
+    "jit": "function-valued: tests/api",
+    "pure_callback": "calls the user's function",
+    "remat2": "function-valued: tests/api",
+    "stage": "gives what it got",
+    **dict.fromkeys(
+        ("all_gather", "all_to_all", "pmax", "pmin", "ppermute", "psum", "reduce_scatter"),
+        "needs a mapped axis",
+    ),
+}
+WITHOUT_MACHINE_CODE = {
+    "custom_lin": "transposed away before anything is compiled",
+    "dim_as_value": "sizes are known when a program is compiled",
+    "name": "dissolves when calls are inlined",
+    "stage": "a value, by the time it is traced",
+    **dict.fromkeys(
+        ("axis_index", "all_gather", "all_to_all", "ppermute", "reduce_scatter"),
+        "batching over its axis replaces it",
+    ),
+}
+DISSOLVED = frozenset(
+    ("jit", "closed_call", "remat2", "custom_jvp_call", "custom_vjp_call", "name")
+)
+
+
+def all_primitives():
+    """name -> record, of every module that makes one."""
+    found = {}
+    for package in ("transforms", "primitives"):
+        root = importlib.import_module(f"frit.{package}")
+        for info in pkgutil.iter_modules(root.__path__, f"frit.{package}."):
+            module = importlib.import_module(info.name)
+            for name in _assigned(module):
+                value = getattr(module, name, None)
+                if isinstance(value, Primitive):
+                    assert found.setdefault(value.name, value) is value, value.name
+    return found
+
+
+def _assigned(module):
+    """The names that a module assigns at its top level."""
+    for statement in ast.parse(inspect.getsource(module)).body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                yield from (n.id for n in names if isinstance(n, ast.Name))
+
+
+PRIMITIVES = all_primitives()
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES.values(), ids=str)
+def test_a_missing_rule_has_its_reason(primitive):
+    for rule in RULES:
+        found = getattr(primitive, rule)
+        assert callable(found)
+        assert not isinstance(found, Absent) or found.reason, f"{rule} of {primitive}"
+    assert callable(primitive.result_types)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_a_primitive_has_a_sample(name):
+    sampled = {sample.primitive.name for sample in all_samples()}
+    assert name in sampled or name in WITHOUT_SAMPLES
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_a_primitive_has_machine_code(name):
+    has_code = (
+        name in lower.LOWERED
+        or name in library.RULES
+        or name in grouping.LOOPS
+        or name in grouping.CALLBACKS
+        or name in DISSOLVED
+        or PRIMITIVES[name].decompose is not None
+    )
+    assert has_code or name in WITHOUT_MACHINE_CODE
+
+
+def test_exceptions_are_primitives():
+    assert {*WITHOUT_SAMPLES, *WITHOUT_MACHINE_CODE} <= set(PRIMITIVES)
+
+
+def test_every_primitive_of_lax_is_public():
+    known = {id(p) for p in PRIMITIVES.values()}
+    public = [v for k, v in vars(frit.lax).items() if k.endswith("_p") and isinstance(v, Primitive)]
+    assert public and all(id(p) in known for p in public)
