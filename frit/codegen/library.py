@@ -73,12 +73,7 @@ def integer(number: int) -> Argument:
     return Argument("int", int(number))
 
 
-def expansion_of(eqn: JaxprEqn) -> Callable[..., Any] | None:
-    """A function of the operands that computes the equation by library calls, or None."""
-    rule = RULES.get(eqn.primitive.name)
-    return None if rule is None else rule(eqn)
-
-
+# For each primitive: a function of the equation that gives its expansion, or None.
 RULES: dict[str, Callable[[JaxprEqn], Callable[..., Any] | None]] = {}
 
 

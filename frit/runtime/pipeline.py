@@ -28,11 +28,12 @@ from frit import config
 from frit.backends.llvm import driver, engine
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
-from frit.codegen import grouping, library, lower
+from frit.codegen import grouping, lapack, lower
 from frit.codegen.buffers import BufferPlan, print_plan
 from frit.codegen.buffers_check import check_buffers
 from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
 from frit.codegen.loops_check import print_function
+from frit.codegen.nests import RULES
 from frit.codegen.scalars import element_type
 from frit.codegen.storage import assign_buffers
 from frit.errors import LoweringError
@@ -79,11 +80,11 @@ def is_lowered(eqn: JaxprEqn) -> bool:
     name = eqn.primitive.name
     if name in grouping.LOOPS or name in grouping.CALLBACKS or name == "library_call":
         return True
-    return name in lower.LOWERED
+    return name in RULES
 
 
 def _optimize(subject: Compilation) -> Compilation:
-    jaxpr = optimize(subject.closed, subject.constants, is_lowered, library.expansion_of)
+    jaxpr = optimize(subject.closed, subject.constants, is_lowered, lapack.expansion_of)
     return replace(subject, jaxpr=jaxpr)
 
 

@@ -221,8 +221,10 @@ class _Function:
     def library(self, statement: Library) -> None:
         """A call for each member of the batch; scalars are passed by reference, as Fortran does."""
         b, call = self.b, statement.call
-        reads = [self.address(place) for place in statement.reads]
-        writes = [self.address(place) for place in statement.writes]
+        replaced = set(call.updates.values())
+        positions = (k for k in range(len(statement.reads) + len(replaced)) if k not in replaced)
+        reads = {k: self.address(p) for k, p in zip(positions, statement.reads, strict=True)}
+        writes = dict(enumerate(map(self.address, statement.writes)))
         scratch = self.address(statement.scratch)
         fixed = [self.scalar_argument(a) for a in call.arguments]
         symbol = call.symbol
@@ -250,6 +252,8 @@ class _Function:
         """The address of a cell that holds a known scalar; None for memory of the program."""
         b = self.b
         match argument.kind:
+            case "null":
+                return Value("null", PTR)
             case "char":
                 cells = [constant(I8, ord(argument.value))]
             case "int":
