@@ -415,7 +415,7 @@ class _Grouping:
 
     def alias_offset(self, eqn: JaxprEqn) -> int | None:
         """Bytes into the operand at which the result begins, where it is the same memory."""
-        if not isinstance(eqn.invars[0], Var):
+        if not eqn.invars or not isinstance(eqn.invars[0], Var):
             return None
         if eqn.primitive.name in SAME_MEMORY and len(eqn.invars) == 1:
             return (
