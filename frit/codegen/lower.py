@@ -17,6 +17,7 @@ from frit.codegen.nests import RULES, Lowering, Unfused, storage
 from frit.codegen.schedule import prune
 
 # The rules are registered by importing `builders`.
+SLOW = frozenset("exp exp2 expm1 log log1p logistic tanh erf sin cos pow".split())
 LOWERED = frozenset(RULES)
 FUSED = builders.FUSED
 
@@ -35,7 +36,7 @@ def lower_kernel(kernel, *, check=True):
 
 
 def _lower(kernel, in_memory):
-    lowering = Lowering(kernel, frozenset(in_memory))
+    lowering = Lowering(kernel, frozenset(in_memory), _kept_in_rows(kernel))
     for position, var in enumerate(kernel.passed):
         shape, dtype, parts = storage(var.aval)
         full = (*shape, parts) if parts > 1 else shape
@@ -64,3 +65,19 @@ def _lower(kernel, in_memory):
     pairs = [(lowering.node(var), buffer) for var, buffer in outputs]
     lowering.write_nodes([(node, buffer) for node, buffer in pairs if node.buffer is not buffer])
     return lowering.b.finish()
+
+
+def _kept_in_rows(kernel):
+    """Ids of variables that are slow to compute, and read again after a sum over their rows."""
+    readers = {}
+    for equation in kernel.eqns:
+        for atom in equation.invars:
+            readers.setdefault(id(atom), []).append(equation.primitive.name)
+    return frozenset(
+        id(var)
+        for equation in kernel.eqns
+        if equation.primitive.name in SLOW
+        for var in equation.outvars
+        if len(readers.get(id(var), ())) > 1
+        and any(name.startswith("reduce_") for name in readers[id(var)])
+    )

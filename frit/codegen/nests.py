@@ -24,6 +24,8 @@ from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import At, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
 
+WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
+BLOCK = 32  # lanes of a block of a transposition
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
 RULES = {}
 TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -52,21 +54,33 @@ class Node:
     """An array by its elements.
 
     dtype: name of the dtype of each part. flat: an element at a row-major position needs no
-    division. scalar_axes: axes whose index must not differ from lane to lane. buffer: the memory
-    that holds exactly this array, if one does.
+    division. scalar_axes: axes whose index must not differ from lane to lane. traits: "turned" if
+    neighbours along the last axis are not neighbours in memory, "columns" if an element is a sum
+    down a column. masked(index, inside): the element where `inside` holds, and anything elsewhere,
+    for an index that may leave the array there. buffer: the memory that holds exactly this array,
+    if one does. kept_in_row: an element is worth keeping while its row is worked on.
     """
 
-    __slots__ = ("buffer", "dtype", "element", "flat", "name", "parts", "scalar_axes", "shape")
+    __slots__ = (
+        "buffer", "dtype", "element", "flat", "kept_in_row", "masked", "name", "parts",
+        "scalar_axes", "shape", "traits",
+    )  # fmt: skip
 
-    def __init__(self, shape, dtype, element, *, parts=1, flat=False, scalar_axes=frozenset()):
+    def __init__(
+        self, shape, dtype, element, *, parts=1, flat=False, scalar_axes=frozenset(),
+        traits=frozenset(), masked=None,
+    ):  # fmt: skip
         self.shape = shape
         self.dtype = dtype
         self.element = element
         self.parts = parts
         self.flat = flat or len(shape) <= 1
         self.scalar_axes = scalar_axes
+        self.traits = traits
+        self.masked = masked
         self.name = None
         self.buffer = None
+        self.kept_in_row = False
 
     @property
     def size(self):
@@ -102,7 +116,8 @@ def row_major(shape):
 class Lowering:
     """One kernel on its way to loops: nodes of its variables, buffers, and index arithmetic."""
 
-    def __init__(self, kernel, in_memory=frozenset()):
+    def __init__(self, kernel, in_memory=frozenset(), kept_in_rows=frozenset()):
+        self.kept_in_rows = kept_in_rows
         self.b = Builder(kernel.name)
         self.kernel = kernel
         self.in_memory = in_memory
@@ -133,14 +148,14 @@ class Lowering:
                 value.value = float(number)
         return Node(shape, dtype, lambda index: value, parts=parts, flat=True)
 
-    def define(self, var, element, *, flat=False, scalar_axes=frozenset()):
+    def define(self, var, element, **facts):
         """Gives `var` the node with this element function; stores it at once if it must be."""
         shape, dtype, parts = storage(var.aval)
-        node = Node(shape, dtype, element, parts=parts, flat=flat, scalar_axes=scalar_axes)
-        return self.bind(var, node)
+        return self.bind(var, Node(shape, dtype, element, parts=parts, **facts))
 
     def bind(self, var, node):
         node.name = var
+        node.kept_in_row = id(var) in self.kept_in_rows
         self.nodes[id(var)] = node
         if id(var) in self.in_memory:
             self.materialize(var)
@@ -156,7 +171,13 @@ class Lowering:
                 return self.b.load(buffer, at)
             return tuple(self.b.load(buffer, at * parts + part) for part in range(parts))
 
-        node = Node(shape, buffer.dtype, element, parts=parts, flat=True)
+        def masked(index, inside):
+            at = self.offset(strides, index)
+            if parts == 1:
+                return self.b.load(buffer, at, inside)
+            return tuple(self.b.load(buffer, at * parts + part, inside) for part in range(parts))
+
+        node = Node(shape, buffer.dtype, element, parts=parts, flat=True, masked=masked)
         node.buffer = buffer
         return node
 
@@ -208,10 +229,53 @@ class Lowering:
             found = b.open[scope].memo.get(key)
             if found is not None:
                 return found[0]
+        if node.kept_in_row:
+            kept = self.kept_element(node, index)
+            if kept is not None:
+                return kept
         with b.outside(depth):
             value = node.element(index)
             b.open[-1].memo[key] = (value, node, index)
         return value
+
+    def element_where(self, node, index, inside):
+        """The element where the bool `inside` holds; anything where it does not.
+
+        There the index may be out of bounds: nothing is read. None: it always holds.
+        """
+        if inside is None:
+            return self.element(node, index)
+        if node.masked is not None:
+            return node.masked(tuple(as_at(i) for i in index), inside)
+        bounded = [self.clamp(i, extent) for i, extent in zip(index, node.shape, strict=True)]
+        return self.element(node, bounded)
+
+    def clamp(self, i, extent):
+        """An index moved to 0 ... extent - 1."""
+        i, bound = as_at(i), self.upper(i)
+        if not i.terms:
+            return At(min(max(i.constant, 0), extent - 1))
+        if extent == 1:
+            return At(0)
+        if bound is not None and bound <= extent:
+            return i
+        return as_at(self.b.apply("min", self.b.apply("max", i, 0), extent - 1))
+
+    def keep_row(self, node, index, length):
+        """A buffer for the elements of the row at `index`, found again until its loop ends."""
+        buffer = self.new_buffer((length,), node.dtype)
+        key = ("row", id(node), *(as_at(i).key() for i in index))
+        self.b.open[-1].memo[key] = (buffer, index)
+        return buffer
+
+    def kept_element(self, node, index):
+        """The element from its row's buffer, if the row is kept."""
+        key = ("row", id(node), *(i.key() for i in index[:-1]))
+        for scope in reversed(self.b.open):
+            found = scope.memo.get(key)
+            if found is not None:
+                return self.b.load(found[0], index[-1])
+        return None
 
     def depth_of(self, index):
         """The outermost open body in which every part of the index is visible.
@@ -361,18 +425,22 @@ class Lowering:
     # --------------------------------------------------------------------------------- nests
 
     @contextmanager
-    def nest(self, shape, *, vector=True, kind="sequential"):
+    def nest(self, shape, *, vector=True, width=0):
         """Loops over an index of `shape`; the last long axis by lanes if `vector`. Yields it."""
         with ExitStack() as loops:
             index = [At(0)] * len(shape)
             axes = [axis for axis, extent in enumerate(shape) if extent != 1]
             for axis in axes:
-                inner = vector and axis == axes[-1]
-                scope = loops.enter_context(
-                    self.b.loop(shape[axis], kind="vector" if inner else kind)
-                )
+                lanes = vector and axis == axes[-1]
+                scope = loops.enter_context(self.lanes(shape[axis], width, vector=lanes))
                 index[axis] = as_at(scope.index)
             yield tuple(index)
+
+    def lanes(self, extent, width=0, *, vector=True):
+        """A loop by lanes, `width` of them if it is that long; or one after the other."""
+        if not vector:
+            return self.b.loop(extent)
+        return self.b.loop(extent, kind="vector", width=width if extent >= width else 0)
 
     def put(self, buffer, at, value):
         """Stores an element, each of its parts."""
@@ -416,18 +484,43 @@ class Lowering:
                 index = self.delinearize(position, shape)
                 self.store_all(pairs, index)
             return
+        axes = [axis for axis, extent in enumerate(shape) if extent != 1]
+        traits = frozenset().union(*(node.traits for node in nodes))
+        lanes = bool(axes) and axes[-1] not in scalar
+        if lanes and len(axes) > 1 and "turned" in traits and not prefixes:
+            self.write_blocks(shape, pairs, axes)
+            return
+        width = WIDE if "columns" in traits else 0
         with ExitStack() as loops:
             index = [At(0)] * len(shape)
-            axes = [axis for axis, extent in enumerate(shape) if extent != 1]
             for axis in axes:
                 if axis in prefixes:
                     self.store_all(prefixes[axis], tuple(index[:axis]))
-                lanes = axis == axes[-1] and axis not in scalar
-                scope = loops.enter_context(
-                    self.b.loop(shape[axis], kind="vector" if lanes else "sequential")
-                )
+                vector = lanes and axis == axes[-1]
+                scope = loops.enter_context(self.lanes(shape[axis], width, vector=vector))
                 index[axis] = as_at(scope.index)
             self.store_all(pairs, tuple(index))
+
+    def write_blocks(self, shape, pairs, axes):
+        """Blocks of the last axis outside of all others: reads that leap from lane to lane then
+        fall on lines that the next iterations of the other axes use too."""
+        last, extent = axes[-1], shape[axes[-1]]
+        whole = extent - extent % BLOCK
+        for first, count, block in ((0, whole, BLOCK), (whole, extent - whole, extent - whole)):
+            if not count:
+                continue
+            with ExitStack() as loops:
+                index = [At(0)] * len(shape)
+                number = loops.enter_context(self.b.loop(count // block))
+                start = number.index * block + first
+                if count == block:
+                    start = At(first)
+                for axis in axes[:-1]:
+                    index[axis] = as_at(loops.enter_context(self.b.loop(shape[axis])).index)
+                lane = loops.enter_context(self.lanes(block))
+                index[last] = start + lane.index
+                self.assume_below(index[last], extent)
+                self.store_all(pairs, tuple(index))
 
     def store_all(self, pairs, index):
         for node, buffer in pairs:

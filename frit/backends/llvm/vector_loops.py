@@ -23,11 +23,11 @@ class VectorLoop:
         self.b = emitter.b
         self.item = item
         known = item.extent if isinstance(item.extent, int) else None
-        lanes = emitter.target.lanes(widest_bits(item))
+        self.natural = lanes = emitter.target.lanes(widest_bits(item))
         if item.carries:
             lanes = min(lanes, item.width)
         elif item.width:
-            lanes = min(lanes, item.width)
+            lanes = min(4 * lanes, item.width)
         if known is not None and not item.carries:
             while lanes > 1 and known <= lanes // 2:
                 lanes //= 2
@@ -91,6 +91,10 @@ class VectorLoop:
                 self.block(constant(I64, 0))
             elif whole:
                 self.blocks(constant(I64, 0), constant(I64, whole), width)
+            if self.known - whole > self.natural < width:
+                first, self.width = whole, self.natural
+                whole = self.known - self.known % self.natural
+                self.blocks(constant(I64, first), constant(I64, whole), self.natural)
             self.rest(whole, self.known)
             return
         stop = self.e.extent_of(self.item)

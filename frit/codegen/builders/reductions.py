@@ -147,7 +147,8 @@ def reduce_node(lowering, var, node, axes, fold):
         return fold.finish(state)
 
     scalar = frozenset(range(len(kept))) if rows else frozenset()
-    return lowering.define(var, element, scalar_axes=scalar)
+    traits = frozenset() if rows else frozenset(("columns",))
+    return lowering.define(var, element, scalar_axes=scalar, traits=traits)
 
 
 def _trailing_run(shape, axes):
@@ -201,6 +202,9 @@ def _by_rows(lowering, node, fold, index, axes, run):
     outer = [axis for axis in axes if axis not in run and node.shape[axis] != 1]
     length = math.prod(node.shape[a] for a in run)
     pieces = fold.pieces and length > PIECE
+    row = None
+    if node.kept_in_row and not pieces and run == (node.rank - 1,) and not outer:
+        row = lowering.keep_row(node, tuple(index[:-1]), length)
 
     def along_run(state, first, position, count):
         with b.loop(count, state, kind="vector", width=LANES) as loop:
@@ -209,7 +213,9 @@ def _by_rows(lowering, node, fold, index, axes, run):
             parts = lowering.delinearize(place, [node.shape[a] for a in run])
             for axis, part in zip(run, parts, strict=True):
                 index[axis] = part
-            value = lowering.element(node, tuple(index))
+            value = (lowering.element if row is None else _fresh)(node, tuple(index))
+            if row is not None:
+                b.store(row, place, value)
             loop.yields(*fold.combine(loop.carries, fold.take(value, position * length + place)))
         return loop.results
 
@@ -249,6 +255,11 @@ def _by_rows(lowering, node, fold, index, axes, run):
 
     first = [b.const(x, dtype) for x, dtype in zip(fold.start, fold.dtypes, strict=True)]
     return descend_pieces(outer, first, as_at(0))
+
+
+def _fresh(node, index):
+    """An element that is not in its row's memory yet."""
+    return node.element(tuple(as_at(i) for i in index))
 
 
 def _halved(b, fold, state):

@@ -17,8 +17,9 @@ NAMES = """
 """.split()
 
 
-def view(lowering, var, node, move, *, flat=False, axes=None):
+def view(lowering, var, node, move, *, flat=False, axes=None, turned=False):
     """Gives `var` the elements of `node` at `move(index)`; `axes` maps node axes to var axes."""
+    traits = node.traits | {"turned"} if turned else node.traits
     if not node.scalar_axes:
         scalar = frozenset()
     elif axes is None:
@@ -26,7 +27,11 @@ def view(lowering, var, node, move, *, flat=False, axes=None):
     else:
         scalar = frozenset(axes[a] for a in node.scalar_axes if axes.get(a) is not None)
     return lowering.define(
-        var, lambda index: lowering.element(node, move(index)), flat=flat, scalar_axes=scalar
+        var,
+        lambda index: lowering.element(node, move(index)),
+        flat=flat,
+        scalar_axes=scalar,
+        traits=traits,
     )
 
 
@@ -190,7 +195,10 @@ def _transpose(lowering, equation):
             moved[old] = index[new]
         return tuple(moved)
 
-    view(lowering, var, node, move, axes={old: new for new, old in enumerate(permutation)})
+    long = [axis for axis in permutation if node.shape[axis] != 1]
+    turned = bool(long) and long[-1] != max(long)
+    axes = {old: new for new, old in enumerate(permutation)}
+    view(lowering, var, node, move, axes=axes, turned=turned)
 
 
 @rule("rev")
@@ -227,14 +235,7 @@ def within(lowering, node, index, conditions, otherwise):
     inside = conditions[0]
     for condition in conditions[1:]:
         inside = b.apply("and", inside, condition)
-    return choose(
-        b, inside, lambda: lowering.element(node, clamped(b, index, node.shape)), otherwise
-    )
-
-
-def clamped(b, index, shape):
-    """The index moved into the bounds of a shape."""
-    return tuple(clamp_index(b, i, extent) for i, extent in zip(index, shape, strict=True))
+    return choose(b, inside, lambda: lowering.element_where(node, index, inside), otherwise)
 
 
 def clamp_index(b, i, extent):
