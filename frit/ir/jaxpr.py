@@ -31,7 +31,7 @@ class Var:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval.str_short(short_dtypes=True)}"
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
 class DropVar(Var):
@@ -116,6 +116,13 @@ def new_equation(
     return JaxprEqn(list(invars), list(outvars), primitive, params, effects, source_info)
 
 
+class EffectSet(frozenset[Any]):
+    """The effects of a jaxpr; printed as a set is."""
+
+    def __repr__(self) -> str:
+        return repr(set(self))
+
+
 class Jaxpr:
     """Equations between inputs and outputs; constvars are inputs whose values stand elsewhere."""
 
@@ -132,7 +139,7 @@ class Jaxpr:
     ) -> None:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
-        self.effects = frozenset(join_effects(eqns) if effects is None else effects)
+        self.effects = EffectSet(join_effects(eqns) if effects is None else effects)
         self.debug_info = debug_info or DebugInfo()
 
     def replace(self, **changes: Any) -> Jaxpr:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import string
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +29,12 @@ class _Names:
     def __init__(self) -> None:
         self.of_variable: dict[Any, str] = {}
         self.of_jaxpr: dict[int, str] = {}
-        self.fresh = map(_letters, itertools.count())
+        self.fresh = (
+            name for name in map(_letters, itertools.count()) if name not in self.taken()
+        )
+
+    def taken(self) -> Any:
+        return self.of_jaxpr.values()
 
     def variable(self, var: Any) -> str:
         if var not in self.of_variable:
@@ -63,30 +68,33 @@ def _is_jaxpr(value: Any) -> bool:
     return type(value).__name__ in ("Jaxpr", "ClosedJaxpr")
 
 
-def _inner(eqn: Any) -> Iterator[tuple[str, Any]]:
-    for key, value in eqn.params.items():
+def _inner(eqn: Any) -> Iterator[Any]:
+    for value in eqn.params.values():
         for entry in value if isinstance(value, (tuple, list)) else (value,):
             if _is_jaxpr(entry):
-                yield key, _plain(entry)
+                yield _plain(entry)
 
 
-def _shared_jaxprs(jaxpr: Any) -> list[tuple[Any, str]]:
-    """Jaxprs that stand at more than one place, inner ones first, with the name each wishes for."""
+LONG = 10  # a jaxpr of more equations is told in front even if it stands at one place only
+
+
+def _told_in_front(jaxpr: Any) -> list[tuple[Any, str]]:
+    """Long jaxprs, and those that stand at more than one place, with the name each wishes for."""
     uses: Counter[int] = Counter()
-    wishes: dict[int, tuple[Any, str]] = {}
-    order: list[int] = []
-
-    def visit(j: Any) -> None:
+    found: dict[int, Any] = {}
+    wishes: dict[int, str] = {}
+    waiting = deque([jaxpr])
+    while waiting:
+        j = waiting.popleft()
+        found[id(j)] = j
+        uses[id(j)] += 1 + (j is not jaxpr and len(j.eqns) > LONG)
         for eqn in j.eqns:
-            for key, inner in _inner(eqn):
-                uses[id(inner)] += 1
-                if uses[id(inner)] == 1:
-                    wishes[id(inner)] = (inner, str(eqn.params.get("name", key)))
-                    visit(inner)
-                    order.append(id(inner))
-
-    visit(jaxpr)
-    return [wishes[i] for i in order if uses[i] > 1]
+            name = eqn.params.get("name")
+            for inner in _inner(eqn):
+                waiting.append(inner)
+                if isinstance(name, str):
+                    wishes.setdefault(id(inner), name.strip("<>"))
+    return [(found[i], wishes.get(i, "jaxpr")) for i, n in uses.items() if n > 1]
 
 
 def jaxpr_text(
@@ -95,16 +103,18 @@ def jaxpr_text(
     source_info: bool = False,
     name_stack: bool = False,
     print_shapes: bool = True,
-    **_: Any,
+    **_options: Any,
 ) -> str:
     """The text of a jaxpr."""
     writer = _Writer(source_info, name_stack, print_shapes)
     lines: list[str] = []
-    for shared, wish in _shared_jaxprs(jaxpr):
-        name = writer.names.free(wish)
+    front = _told_in_front(jaxpr)
+    for shared, wish in front:
+        writer.names.of_jaxpr[id(shared)] = writer.names.free(wish)
+    for shared, _wish in front:
+        name = writer.names.of_jaxpr[id(shared)]
         lines += writer.jaxpr(shared, 0, f"let {name} = ", " in")
-        writer.names.of_jaxpr[id(shared)] = name
-    return _annotated(lines + writer.jaxpr(jaxpr, 0), writer.notes)
+    return _annotated(lines + writer.jaxpr(jaxpr, 0, is_outermost=True), writer.notes)
 
 
 def equation_text(eqn: Any) -> str:
@@ -139,12 +149,13 @@ class _Writer:
             return f"{_literal_text(atom)}:{_type_text(atom.aval)}"
         return self.names.variable(atom)
 
-    def jaxpr(self, jaxpr: Any, indent: int, before: str = "", after: str = "") -> list[str]:
+    def jaxpr(
+        self, jaxpr: Any, indent: int, before: str = "", after: str = "", is_outermost: bool = False
+    ) -> list[str]:
         constvars = " ".join(self.binder(v, None) for v in jaxpr.constvars)
         invars = " ".join(self.binder(v, None) for v in jaxpr.invars)
         head = f"{before}{{ lambda {constvars}; {invars}. let"
-        read = {a for e in jaxpr.eqns for a in e.invars if not hasattr(a, "val")}
-        read.update(a for a in jaxpr.outvars if not hasattr(a, "val"))
+        read = _read_variables(jaxpr) if is_outermost else None
         equations = [self.equation(e, read, indent + 4) for e in jaxpr.eqns]
         for eqn in jaxpr.eqns:
             self._note(eqn)
@@ -164,7 +175,7 @@ class _Writer:
         elif self.source_info:
             self.notes[len(self.notes)] = str(eqn.source_info)
 
-    def equation(self, eqn: Any, read: set[Any], indent: int) -> list[str]:
+    def equation(self, eqn: Any, read: set[Any] | None, indent: int) -> list[str]:
         special = getattr(eqn.primitive, "text", None)
         if special is not None:
             return [special(self, eqn, read)]
@@ -180,22 +191,22 @@ class _Writer:
         head = f"{binders} = {eqn.primitive.name}" if binders else eqn.primitive.name
         end = " " + " ".join(operands) if operands else " "
         if not params:
-            return self._wrapped(head, operands, indent)
+            return self._wrapped(head, operands)
         line = f"{head}[{' '.join(p[0] for p in params)}]"
         if all(len(p) == 1 for p in params):
             if indent + len(line) + len(end) <= WIDTH:
                 return [line + end]
-            if indent + len(line) <= WIDTH and len(operands) > 1:
-                return self._wrapped(line, operands, indent)
+            if indent + len(line) <= WIDTH and operands:
+                return self._wrapped(line, operands)
         rows = [f"{head}["]
         for p in params:
             rows += ["  " + line for line in p]
-        return rows + self._wrapped("]", operands, indent)
+        return rows + self._wrapped("]", operands)
 
-    def _wrapped(self, start: str, operands: list[str], indent: int) -> list[str]:
+    def _wrapped(self, start: str, operands: list[str]) -> list[str]:
         lines = [start]
         for text in operands:
-            if indent + len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1] != start:
+            if len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1] != start:
                 lines.append("  " + text)
             else:
                 lines[-1] += " " + text
@@ -240,6 +251,11 @@ class _Writer:
         return self.jaxpr(inner, indent, before)
 
 
+def _read_variables(jaxpr: Any) -> set[Any]:
+    read = {a for e in jaxpr.eqns for a in e.invars if not hasattr(a, "val")}
+    return read | {a for a in jaxpr.outvars if not hasattr(a, "val")}
+
+
 def _is_call(eqn: Any) -> bool:
     return eqn.primitive.name == "jit"
 
@@ -260,7 +276,7 @@ def _value_text(value: Any) -> str:
         return str(value.name)
     if isinstance(value, type):
         return value.__name__
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
         inside = ", ".join(_entry_text(v) for v in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, list):
@@ -271,7 +287,7 @@ def _value_text(value: Any) -> str:
 
 
 def _entry_text(value: Any) -> str:
-    if isinstance(value, (tuple, list, np.dtype)):
+    if type(value) in (tuple, list) or isinstance(value, np.dtype):
         return _value_text(value)
     if isinstance(value, np.generic):
         return str(value)

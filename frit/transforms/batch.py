@@ -63,7 +63,7 @@ class BatchTracer(Tracer):
         )
 
     def __repr__(self) -> str:
-        return f"VmapTracer<{self.aval.str_short(short_dtypes=True)}>"
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
 
 
 def names_axis(params: Params, name: Any) -> bool:

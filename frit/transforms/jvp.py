@@ -44,7 +44,7 @@ class JVPTracer(Tracer):
         return self.primal.origin_message() if isinstance(self.primal, Tracer) else ""
 
     def __repr__(self) -> str:
-        return f"JVPTracer<{self.aval.str_short(short_dtypes=True)}>"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
 
 class JVPInterpreter(Interpreter):

@@ -283,7 +283,7 @@ class SplitTracer(Tracer):
         self.level, self.aval, self.made_at, self.var = interpreter.level, var.aval, made_at, var
 
     def __repr__(self) -> str:
-        return f"SplitTracer<{self.aval.str_short(short_dtypes=True)}>"
+        return f"SplitTracer({self.aval.str_short()})"
 
 
 class SplitInterpreter(Recorder):

@@ -55,7 +55,7 @@ class TraceTracer(Tracer):
         return self.interpreter.origin_of(self.var)
 
     def __repr__(self) -> str:
-        return f"JitTracer<{self.aval.str_short(short_dtypes=True)}>"
+        return f"JitTracer({self.aval.str_short()})"
 
 
 class Recorder(Interpreter):
@@ -73,7 +73,12 @@ class Recorder(Interpreter):
     def new_input(self, aval: AbstractValue) -> Any:
         var = Var(aval)
         self.invars.append(var)
-        return self.tracer_class(self, var, errors.NOWHERE)
+        return self.tracer_class(self, var, self.beginning())
+
+    def beginning(self) -> SourceInfo:
+        """Where the traced function begins: the place of its arguments."""
+        file, _, line = self.debug_info.place.rpartition(":")
+        return SourceInfo(file, int(line), self.debug_info.function) if file else errors.NOWHERE
 
     def atom(self, value: Any) -> Atom:
         """The variable or literal that stands for `value` in an equation."""
