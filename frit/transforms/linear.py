@@ -429,10 +429,28 @@ def _take_window_transpose(ct: Any, x: Any, *starts: Any, shape: Any, strides: A
     return [InPlace(add_to, lambda: add_to(zeros(x.aval))), *(None for _ in starts)]
 
 
+def _windows_by_lanes(axis: Any, operands: Any, mapped: Any, shape: Any, strides: Any) -> Any:
+    """Each lane has a window of its own: they are taken one after the other into one result."""
+    x, *starts = operands
+    aval: Any = typeof(x)
+    result = zeros(aval.update(shape=(axis.size, *shape)))
+    origin = [np.int32(0)] * len(shape)
+    for lane in range(axis.size):
+        at = [
+            s if d is None else take_lane(s, d, lane)
+            for s, d in zip(starts, mapped[1:], strict=True)
+        ]
+        source = x if mapped[0] is None else take_lane(x, mapped[0], lane)
+        window = insert_axis(take_window(source, *at, shape=shape, strides=strides), 0, 1)
+        ones = (1,) * (len(shape) + 1)
+        result = add_at(result, window, np.int32(lane), *origin, strides=ones)
+    return result, 0
+
+
 def _take_window_batch(axis: Any, operands: Any, mapped: Any, *, shape: Any, strides: Any) -> Any:
     x, *starts = operands
     if any(d is not None for d in mapped[1:]):
-        raise NotImplementedError("take_window over lanes of differing starts")
+        return _windows_by_lanes(axis, operands, mapped, shape, strides)
     x = move_axis(x, mapped[0], 0)
     return take_window(x, np.int32(0), *starts, shape=(axis.size, *shape), strides=(1, *strides)), 0
 
