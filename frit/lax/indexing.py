@@ -165,8 +165,9 @@ def _normalized_start(start: Any, extent: Any, allow_negative: bool) -> Any:
     size = converted_scalar(size, dtype, weak=False)
     if is_static:
         return _add(np.asarray(start).astype(dtype)[()], size)
-    zero = np.zeros((), dtype)[()]
-    return select_n(lt(start, zero), start, _add(start, size))
+    is_negative = lt(start, np.zeros((), dtype)[()])
+    strong = converted_scalar(start, dtype, weak=False)
+    return select_n(is_negative, start, _add(strong, size))
 
 
 def dynamic_slice(

@@ -35,6 +35,7 @@ from frit.primitives.reductions import evaluate_jaxpr
 from frit.primitives.shapes import iota, reshape
 from frit.transforms.linear import (
     InPlace,
+    add_tangents,
     axis_to_front,
     broadcast_in_dim,
     full,
@@ -334,8 +335,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         )
     by_add = params | update_by(add, typeof(tu).dtype)  # type: ignore[attr-defined]
     spread = scatter_add(zeros(typeof(x)), indices, tu, **by_add)
-    by_updates = times(x, spread)
-    return result, by_updates if is_zero(by_x) else add(by_x, by_updates)
+    return result, add_tangents(by_x, times(x, spread))
 
 
 def _mul_transpose(
