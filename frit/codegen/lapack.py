@@ -123,9 +123,7 @@ def _filled(number: Any, shape: Sequence[int], dtype: Any) -> Any:
     scalar = np.dtype(dtype).type(number)
     if not shape:
         return scalar
-    return broadcast_in_dim(
-        scalar, shape=tuple(shape), broadcast_dimensions=(), sharding=None
-    )
+    return broadcast_in_dim(scalar, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
 
 
 def _spread(flags: Any, shape: Sequence[int]) -> Any:

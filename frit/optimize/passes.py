@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from frit import config
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from frit.optimize.algebra import simplify
 from frit.optimize.cleanup import drop_dead, expand, fold_constants, merge_equal
 from frit.optimize.fingerprint import Constants
 from frit.optimize.inline import Lowered, inline_calls
@@ -22,5 +24,6 @@ def optimize(
     an equation by, as a function, or None.
     """
     jaxpr = inline_calls(closed, constants, is_lowered)
-    jaxpr = drop_dead(merge_equal(fold_constants(drop_dead(jaxpr))))
+    jaxpr = simplify(fold_constants(drop_dead(jaxpr)), fast_math=config.fast_math.value)
+    jaxpr = drop_dead(merge_equal(fold_constants(jaxpr)))
     return drop_dead(merge_equal(expand(jaxpr, expansion_of)))
