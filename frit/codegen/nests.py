@@ -56,7 +56,7 @@ class Node:
     dtype: name of the dtype of each part. flat: an element at a row-major position needs no
     division. scalar_axes: axes whose index must not differ from lane to lane. traits: "turned" if
     neighbours along the last axis are not neighbours in memory, "columns" if an element is a sum
-    down a column. masked(index, inside): the element where `inside` holds, and anything elsewhere,
+    down a column, "kept" if it is made of elements kept in their row. masked(index, inside): the element where `inside` holds, and anything elsewhere,
     for an index that may leave the array there. buffer: the memory that holds exactly this array,
     if one does. kept_in_row: an element is worth keeping while its row is worked on.
     """
@@ -155,7 +155,9 @@ class Lowering:
 
     def bind(self, var, node):
         node.name = var
-        node.kept_in_row = id(var) in self.kept_in_rows
+        if id(var) in self.kept_in_rows and node.parts == 1:
+            node.kept_in_row = True
+            node.traits = node.traits | {"kept"}
         self.nodes[id(var)] = node
         if id(var) in self.in_memory:
             self.materialize(var)

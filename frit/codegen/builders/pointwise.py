@@ -19,10 +19,15 @@ KEPT_PARAMETERS = frozenset(("y", "rounding_method", "exponent_bits", "mantissa_
 
 
 def operand_elements(lowering, nodes, index):
-    """The operands' elements at an index; operands without axes have one element for all."""
-    return [
-        lowering.element(node, index if len(node.shape) == len(index) else ()) for node in nodes
-    ]
+    """The operands' elements at an index; operands without axes have one element for all.
+
+    Sums over rows come before the elements that they keep.
+    """
+    values = [None] * len(nodes)
+    for position in sorted(range(len(nodes)), key=lambda k: "kept" in nodes[k].traits):
+        node = nodes[position]
+        values[position] = lowering.element(node, index if node.rank == len(index) else ())
+    return values
 
 
 def stretched(lowering, node, shape):
