@@ -378,15 +378,20 @@ def bitcast(x: Any, dtype: np.dtype) -> Any:
     if x.dtype in _NARROW or dtype in _NARROW:
         return _bitcast_narrow(x, dtype, old, new)
     if old > new:
-        return np.ascontiguousarray(x)[..., None].view(dtype)
-    return np.ascontiguousarray(x).view(dtype)[..., 0]
+        return _contiguous(x)[..., None].view(dtype)
+    return _contiguous(x).view(dtype)[..., 0]
+
+
+def _contiguous(x: Any) -> Any:
+    """x in row-major order, of the same rank: np.ascontiguousarray makes rank 0 rank 1."""
+    return np.asarray(x, order="C")
 
 
 def _bitcast_narrow(x: Any, dtype: np.dtype, old: int, new: int) -> Any:
     """`bitcast` where one side has 2 or 4 bits an element, by way of single bits, lowest first."""
     if x.dtype in _NARROW:
         x = x.astype(np.uint8)
-    raw = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    raw = _contiguous(x)[..., None].view(np.uint8)
     bits = np.unpackbits(raw, axis=-1, bitorder="little")[..., :old]
     if old > new:
         bits = bits.reshape(*x.shape, old // new, new)
@@ -395,7 +400,7 @@ def _bitcast_narrow(x: Any, dtype: np.dtype, old: int, new: int) -> Any:
     packed = np.packbits(bits, axis=-1, bitorder="little")
     if dtype in _NARROW:
         return packed[..., 0].astype(_NARROW[dtype]).astype(dtype)
-    return np.ascontiguousarray(packed).view(dtype)[..., 0]
+    return _contiguous(packed).view(dtype)[..., 0]
 
 
 def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:

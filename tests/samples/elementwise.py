@@ -300,6 +300,8 @@ def conversion_samples() -> list[Sample]:
     for x, new in (
         (numbers(3), "i4"),
         (numbers(2, 3), "u1"),
+        (numbers(), "i2"),
+        (integers(4, dtype="i1"), "i4"),
         (integers(2, 4, dtype="i1"), "f4"),
         (integers(3, dtype="i1"), ml_dtypes.int4),
         (integers(3, 2).astype(ml_dtypes.int4), "i1"),
