@@ -213,7 +213,8 @@ def _reflectors(x: Any) -> list[Any]:
     a, taus, info = b.change(turned(x)), b.make((min(m, n),), x.dtype), b.info()
     size = max(1, n) * BLOCK
     a, taus, _ = b.lapack(
-        "geqrf", integer(m), integer(n), a, integer(max(m, 1)), taus, b.work(size), integer(size), info
+        "geqrf", integer(m), integer(n), a, integer(max(m, 1)), taus, b.work(size), integer(size),
+        info,
     )  # fmt: skip
     return [a, taus]
 
@@ -339,7 +340,7 @@ def triangular_solve(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
     unit_diagonal: bool,
 ) -> Any:  # fmt: skip
-    """X with op(a) X = b, or X op(a) = b. Sides, triangles and axes of the transposes trade places."""
+    """X with op(a) X = b, or X op(a) = b; seen transposed, sides and triangles trade places."""
     if conjugate_a and not transpose_a:
         a, conjugate_a = _conjugated(a), False
     rows, columns = b.shape[-2:]
@@ -368,8 +369,9 @@ def schur(x: Any, *, compute_schur_vectors: bool, **_: Any) -> list[Any]:
     more = [b.work(n, b.real)] if b.is_complex else []
     info = b.info()
     form, *vectors_found, info = b.lapack(
-        "gees", char("V" if compute_schur_vectors else "N"), char("N"), Argument("null"), integer(n),
-        a, integer(max(n, 1)), b.work(1, INT), *values, vectors, integer(max(n, 1)), b.work(size),
+        "gees", char("V" if compute_schur_vectors else "N"), char("N"), Argument("null"),
+        integer(n), a, integer(max(n, 1)), b.work(1, INT), *values, vectors, integer(max(n, 1)),
+        b.work(size),
         integer(size), *more, b.work(n, INT), info,
     )  # fmt: skip
     ok = succeeded(info)
@@ -442,7 +444,7 @@ def _expansion(solver: Callable[..., Any]) -> Callable[[JaxprEqn], Callable[...,
 
 
 def _of_nothing(eqn: JaxprEqn) -> Any:
-    """Results for matrices without elements: zeros, and the identity for a basis of a whole space."""
+    """Results for matrices without elements: zeros; the identity for a basis of a whole space."""
     made = []
     for var in eqn.outvars:
         shape, dtype = var.aval.shape, var.aval.dtype

@@ -11,6 +11,7 @@ routine works in place: result j begins as operand k.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ import numpy as np
 from frit.ir.jaxpr import JaxprEqn
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray
+from frit.primitives.contraction import dot_general
 from frit.primitives.conversion import convert_element_type
+from frit.primitives.shapes import reshape
 from frit.transforms.linear import transpose
 
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -135,9 +138,11 @@ def _matrix(shape: Sequence[int], summed: Sequence[int], matched: Sequence[int])
 
 
 def _dot(eqn: JaxprEqn) -> Callable[..., Any] | None:
-    """dot_general of large floating matrices by gemm or gemv."""
+    """dot_general of large floating matrices by gemm or gemv; of bools, by counting."""
     x, y = (a.aval for a in eqn.invars)
     (out,) = (v.aval for v in eqn.outvars)
+    if out.dtype == np.dtype(bool):
+        return functools.partial(_dot_of_bools, params=eqn.params)
     (summed, _), (matched, _) = eqn.params["dimension_numbers"]
     k = math.prod(x.shape[a] for a in summed)
     batch = math.prod(x.shape[a] for a in matched)
@@ -160,6 +165,14 @@ def _dot(eqn: JaxprEqn) -> Callable[..., Any] | None:
         return _converted(product, out.dtype)
 
     return function
+
+
+def _dot_of_bools(left: Any, right: Any, params: dict[str, Any]) -> Any:
+    """Whether some pair of terms is true."""
+    count = np.dtype("int32")
+    params = {**params, "preferred_element_type": count}
+    found = dot_general.bind(_converted(left, count), _converted(right, count), **params)
+    return _converted(found, np.dtype(bool))
 
 
 def _working_dtype(*dtypes: Any) -> np.dtype | None:
@@ -255,4 +268,14 @@ def _gemm(
     return ForeignCall(f"blas_{letter}gemm", arguments, types, extents)
 
 
+def _reshape(eqn: JaxprEqn) -> Callable[..., Any] | None:
+    """A reshape of permuted axes is a transposition first."""
+    axes = eqn.params.get("dimensions")
+    if axes is None:
+        return None
+    params = {**eqn.params, "dimensions": None}
+    return lambda x, *more: reshape.bind(transpose(x, permutation=tuple(axes)), *more, **params)
+
+
 RULES["dot_general"] = _dot
+RULES["reshape"] = _reshape
