@@ -12,12 +12,16 @@ _eager.install()
 
 from frit import (  # noqa: E402
     ad_checkpoint,
+    api_util,
     core,
     custom_batching,
     custom_derivatives,
     debug,
+    dlpack,
     dtypes,
     errors,
+    experimental,
+    extend,
     flatten_util,
     interpreters,
     lax,
@@ -27,6 +31,7 @@ from frit import (  # noqa: E402
     stages,
     tree,
     tree_util,
+    typing,
 )
 from frit.numpy.array_methods import install_operators as _install_operators  # noqa: E402
 

@@ -28,7 +28,7 @@ import numpy as np
 import frit
 import frit.numpy as jnp
 from frit.config import Setting, config
-from frit.ir import dtypes
+from frit.ir import check, dims, dtypes, primitive, types
 
 VERSION = "0.10.2"
 VERSION_INFO = (0, 10, 2)
@@ -303,6 +303,34 @@ def _util_module() -> dict[str, Any]:
     )
 
 
+# ---- the core -----------------------------------------------------------------------------------
+
+
+def _core_module() -> dict[str, Any]:
+    """Types, tracers and the state of tracing."""
+    return _under(
+        "core",
+        JaxprTypeError=check.JaxprTypeError,
+        Trace=primitive.Interpreter,
+        Tracer=primitive.Tracer,
+        check_eqn=lambda *_, **__: None,
+        check_jaxpr=check.check_jaxpr,
+        cur_qdd=lambda _: None,
+        dedup_referents=lambda values: list({id(v): v for v in values}.values()),
+        definitely_equal=dims.same,
+        eval_context=lambda: primitive.interpreting(primitive.bottom_interpreter()),
+        is_concrete=lambda x: not isinstance(x, primitive.Tracer) or x.concrete() is not None,
+        is_constant_dim=lambda d: isinstance(d, int),
+        is_symbolic_dim=lambda d: isinstance(d, dims.Dim),
+        is_valid_jaxtype=types.is_value,
+        reset_trace_state=lambda: True,
+        shaped_abstractify=types.shaped_type,
+        trace_state_clean=lambda: not primitive.under_trace(),
+        typeof=types.typeof,
+        valid_jaxtype=types.is_value,
+    )
+
+
 # ---- machine and build --------------------------------------------------------------------------
 
 
@@ -387,6 +415,7 @@ def _machine_modules() -> dict[str, Any]:
 
 PRIVATE: dict[str, Any] = {
     **_config_module(),
+    **_core_module(),
     **_dtypes_module(),
     **_util_module(),
     **_machine_modules(),
