@@ -252,6 +252,16 @@ class Lowering:
         bounded = [self.clamp(i, extent) for i, extent in zip(index, node.shape, strict=True)]
         return self.element(node, bounded)
 
+    def element_or_zero(self, node, index, inside):
+        """The element where `inside` holds, 0 where it does not and the index may be outside."""
+        value = self.element_where(node, index, inside)
+        if inside is None or node.buffer is not None:
+            return value
+        b = self.b
+        if isinstance(value, tuple):
+            return tuple(b.select(inside, x, b.const(0, x.dtype)) for x in value)
+        return b.select(inside, value, b.const(0, value.dtype))
+
     def clamp(self, i, extent):
         """An index moved to 0 ... extent - 1."""
         i, bound = as_at(i), self.upper(i)

@@ -6,6 +6,7 @@ and any number of them may share a kernel with what consumes them.
 
 from frit.codegen.builders import (
     contraction,
+    convolution,
     cumulative,
     indexing,
     pointwise,

@@ -7,7 +7,6 @@ import math
 from frit.codegen.loops import as_at
 from frit.codegen.nests import rule, storage
 
-
 NAME = "lu_pivots_to_permutation"
 
 

@@ -1,4 +1,4 @@
-"""Windows that slide over an array: reduce_window and kin, convolution, select-and-scatter.
+"""Windows that slide over an array: reduce_window and kin, select-and-scatter.
 
 An element of the result folds one window, in row-major order. Window places on padding (or in the
 gaps of a dilated base) are left out, which is the same as folding an identity.
@@ -32,7 +32,7 @@ class Window:
         self.window_dilation = params.get("window_dilation") or (1,) * rank
 
     def place(self, b, axis, i, w):
-        """(base index moved inside, whether it was inside or None if always) along an axis."""
+        """(base index, whether it is inside or None if it always is) along an axis."""
         low, high = self.padding[axis]
         extent, gap = self.shape[axis], self.base_dilation[axis]
         at = as_at(i) * self.strides[axis] + as_at(w) * self.window_dilation[axis] - low
@@ -40,7 +40,7 @@ class Window:
 
 
 def inside_place(b, at, extent, gap, below, above):
-    """(index of a base dilated by `gap` at a place, moved inside; whether it is there)."""
+    """(index of a base dilated by `gap` at a place; whether it is there, None for always)."""
     tests = []
     if below:
         tests.append(b.apply("ge", at, 0))
@@ -50,8 +50,6 @@ def inside_place(b, at, extent, gap, below, above):
         quotient = as_at(b.apply("floordiv", at, gap))
         tests.append(b.apply("eq", at, quotient * gap))
         at = quotient
-    if tests:
-        at = as_at(b.apply("min", b.apply("max", at, 0), extent - 1))
     return at, all_of(b, tests)
 
 
@@ -103,7 +101,7 @@ def _fold_windows(lowering, var, nodes, window, start, combine, finish):
             ]
             inside = all_of(b, [test for _, test in found])
             at = tuple(i for i, _ in found)
-            new = combine(state, [lowering.element(node, at) for node in nodes])
+            new = combine(state, [lowering.element_where(node, at, inside) for node in nodes])
             if inside is None:
                 return new
             return [b.select(inside, x, y) for x, y in zip(new, state, strict=True)]
@@ -181,7 +179,7 @@ def _fold_jaxpr(lowering, var, nodes, firsts, window, jaxpr, position):
             ]
             inside = all_of(b, [test for _, test in found])
             at = tuple(i for i, _ in found)
-            elements = [lowering.element(node, at) for node in nodes]
+            elements = [lowering.element_where(node, at, inside) for node in nodes]
             new = flattened(lowering.inline(jaxpr, [*grouped(state, nodes), *elements]))
             if inside is None:
                 return new
@@ -225,90 +223,6 @@ def _generic_reduce(lowering, equation):
         lowering.define(var, element)
 
 
-# -------------------------------------------------------------------------------- convolution
-
-
-@rule("conv_general_dilated")
-def _convolution(lowering, equation):
-    """result[n, o, i] = sum of lhs[n, c, i * stride + w * dilation - low] * rhs[o, c, w]."""
-    (var,) = equation.outvars
-    lhs, rhs = (lowering.node(atom) for atom in equation.invars)
-    numbers = equation.params["dimension_numbers"]
-    lhs_spec, rhs_spec, out_spec = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
-    shape, dtype, parts = storage(var.aval)
-    groups = equation.params.get("feature_group_count", 1)
-    batch_groups = equation.params.get("batch_group_count", 1)
-    spatial = len(shape) - 2
-    params = equation.params
-    lhs_gap = params.get("lhs_dilation") or (1,) * spatial
-    rhs_gap = params.get("rhs_dilation") or (1,) * spatial
-    strides, padding = params["window_strides"], params["padding"]
-    channels = rhs.shape[rhs_spec[1]]
-    window = [rhs.shape[axis] for axis in rhs_spec[2:]]
-    outputs = shape[out_spec[1]]
-    batch = lhs.shape[lhs_spec[0]] // batch_groups
-    b = lowering.b
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
-
-    def converted(value):
-        value = value if isinstance(value, tuple) else (value,)
-        value = [b.convert(part, wide) for part in value]
-        return value + [b.const(0, wide)] * (parts - len(value))
-
-    def element(index):
-        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
-        n, o = as_at(index[out_spec[0]]), as_at(index[out_spec[1]])
-        base = as_at(0)
-        if groups > 1:
-            group, _ = lowering.divmod(o, outputs // groups)
-            base = group * channels
-        if batch_groups > 1:
-            group, _ = lowering.divmod(o, outputs // batch_groups)
-            n = n + group * batch
-        start = [b.const(0, wide) for _ in range(parts)]
-
-        def visit(state, place):
-            lhs_at, rhs_at = [None] * lhs.rank, [None] * rhs.rank
-            lhs_at[lhs_spec[0]], lhs_at[lhs_spec[1]] = n, base + place[0]
-            rhs_at[rhs_spec[0]], rhs_at[rhs_spec[1]] = o, place[0]
-            tests = []
-            for d, w in enumerate(place[1:]):
-                extent = lhs.shape[lhs_spec[d + 2]]
-                low, high = padding[d]
-                at = as_at(index[out_spec[d + 2]]) * strides[d] + as_at(w) * rhs_gap[d] - low
-                lhs_at[lhs_spec[d + 2]], test = inside_place(
-                    b, at, extent, lhs_gap[d], low > 0, high > 0
-                )
-                rhs_at[rhs_spec[d + 2]] = w
-                tests.append(test)
-            x = converted(lowering.element(lhs, lhs_at))
-            y = converted(lowering.element(rhs, rhs_at))
-            inside = all_of(b, tests)
-            new = _add_product(b, state, x, y)
-            if inside is None:
-                return new
-            return [b.select(inside, p, q) for p, q in zip(new, state, strict=True)]
-
-        empty = 0 in (channels, *window) or not lhs.size
-        state = start if empty else over_window(lowering, (channels, *window), start, visit)
-        value = [b.convert(part, dtype) for part in state]
-        return value[0] if parts == 1 else tuple(value)
-
-    scalar = bool(lhs.scalar_axes or rhs.scalar_axes)
-    lowering.define(
-        var, element, scalar_axes=frozenset(range(len(shape))) if scalar else frozenset()
-    )
-
-
-def _add_product(b, state, x, y):
-    if len(state) == 1:
-        return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
-    (p, q), (r, s) = x, y
-    real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
-    imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
-    return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]
-
-
 # ----------------------------------------------------------------------- select and scatter
 
 
@@ -327,7 +241,7 @@ def _select(lowering, node, window, index, prefers):
         ]
         at = [i for i, _ in found]
         inside = all_of(b, [test for _, test in found])
-        value = lowering.element(node, at)
+        value = lowering.element_where(node, at, inside)
         some, best = state[0], state[1]
         keeps = b.apply("and", some, b.apply(prefers, best, value))
         takes = b.apply("not", keeps)
@@ -375,7 +289,7 @@ def _select_and_gather_add(lowering, equation):
     def element(index):
         _refuse_repetition(lowering, lowering.nodes[id(var)], index)
         some, place = _select(lowering, operand, window, index, prefers)
-        value = lowering.element(tangents, place)
+        value = lowering.element_where(tangents, place, some)
         return b.select(some, value, b.const(0, tangents.dtype))
 
     lowering.define(var, element)
