@@ -9,7 +9,7 @@ import numpy as np
 
 from frit import trees
 from frit.ir.types import typeof
-from frit.lax.elementwise import convert_element_type
+from frit.lax.conversion import convert_element_type
 from frit.lax.indexing import slice_in_dim
 from frit.lax.shapes import concatenate, reshape
 from frit.numpy.dtype_objects import result_type

@@ -3,6 +3,7 @@
 from frit.lax.contraction import *
 from frit.lax.control_flow import *
 from frit.lax.convolution import *
+from frit.lax.conversion import *
 from frit.lax.elementwise import *
 from frit.lax.indexing import *
 from frit.lax.parallel import *

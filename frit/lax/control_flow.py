@@ -15,7 +15,8 @@ from frit.ir import dtypes
 from frit.ir.jaxpr import ClosedJaxpr, Var, run_closed
 from frit.ir.primitive import Tracer
 from frit.ir.types import ShapedArray, typeof
-from frit.lax.elementwise import add, clamp, convert_element_type, lt, ne
+from frit.lax.conversion import convert_element_type
+from frit.lax.elementwise import add, clamp, lt, ne
 from frit.lax.indexing import dynamic_index_in_dim, slice_in_dim
 from frit.lax.shapes import concatenate, expand_dims, pad, reshape, rev
 from frit.primitives.conditionals import cond as cond_p

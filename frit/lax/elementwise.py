@@ -6,21 +6,9 @@ Python scalar counts as a weakly typed value of the default type of its kind.
 
 from __future__ import annotations
 
-import builtins
-import operator
-import warnings
-
-import numpy as np
-
-from frit import errors, trees
-from frit.ir import dtypes
-from frit.ir.dtypes import ExtendedDType
-from frit.ir.primitive import Tracer
-from frit.ir.types import ShapedArray, typeof
 from frit.primitives import (
     arithmetic,
     comparison_and_bits,
-    conversion,
     elementwise,
     special,
     transcendental,
@@ -414,133 +402,6 @@ def clamp(min, x, max):
     return comparison_and_bits.clamp.bind(min, x, max)
 
 
-# ------------------------------------------------------------------------------------ conversion
-
-
-def stage(x, /):
-    """x as a value of the running trace, or as an array where none runs."""
-    return elementwise.stage.bind(x)
-
-
-def convert_element_type(operand, new_dtype):
-    """The operand as `new_dtype`: integers wrap, floats saturate to integers, nan becomes 0.
-
-    A 64-bit type stands for its 32-bit kin unless 64-bit types are enabled.
-    """
-    if isinstance(new_dtype, ExtendedDType):
-        return _convert_element_type(operand, new_dtype)
-    return _convert_element_type(operand, _user_dtype(new_dtype, "convert_element_type"))
-
-
-def _user_dtype(dtype, function):
-    """The element type that a user named, narrowed to 32 bits with a warning where needed."""
-    if dtype is None:
-        raise TypeError(f"{function} needs a dtype, got None.")
-    found = dtypes.as_dtype(dtype)
-    if found not in dtypes.ARRAY_DTYPES and found != dtypes.float0:
-        raise TypeError(f"{found} is not a valid dtype of arrays: only numbers are supported.")
-    if found == dtypes.float0:
-        return found
-    narrow = dtypes.canonicalize(found)
-    if narrow != found and dtype not in (int, float, builtins.complex):
-        warnings.warn(
-            f"Explicitly requested dtype {found.name} requested in {function} is not available, "
-            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the "
-            "jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable.",
-            stacklevel=4,
-        )
-    return narrow
-
-
-def _convert_element_type(
-    operand, new_dtype=None, weak_type=False, sharding=None, warn_on_complex_to_real_cast=True
-):
-    """The operand as `new_dtype` (None: its own), weakly typed or not; itself where it is that."""
-    if hasattr(operand, "__jax_array__"):
-        operand = operand.__jax_array__()
-    if type(operand) is int and new_dtype is not None and new_dtype != dtypes.float0:
-        operand = np.asarray(operand).astype(new_dtype)[()]  # may be beyond 64 bits: floats hold it
-    aval = typeof(operand)
-    assert isinstance(aval, ShapedArray)
-    new_dtype = aval.dtype if new_dtype is None else new_dtype
-    if isinstance(aval.dtype, ExtendedDType) and aval.dtype == new_dtype:
-        return operand
-    drops_imaginary = dtypes.is_complex(aval.dtype) and not dtypes.is_complex(new_dtype)
-    if drops_imaginary and warn_on_complex_to_real_cast:
-        message = "Casting complex values to real discards the imaginary part"
-        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=3)
-    same = aval.dtype == new_dtype and aval.weak_type == bool(weak_type)
-    if isinstance(operand, (bool, int, float, builtins.complex, np.generic)):
-        if same:
-            return stage(operand)
-        if not weak_type and new_dtype != dtypes.float0:
-            number = np.asarray(operand).astype(aval.dtype)
-            converted = conversion.convert_element_type.evaluate(number, new_dtype=new_dtype)
-            return stage(np.asarray(converted)[()])
-    elif same and not isinstance(operand, np.ndarray):
-        return operand
-    return conversion.convert_element_type.bind(
-        operand, new_dtype=new_dtype, weak_type=bool(weak_type), sharding=sharding
-    )
-
-
-def bitcast_convert_type(operand, new_dtype):
-    """The operand's bits read as `new_dtype`.
-
-    Narrower elements add a last axis; wider ones take the last axis, which holds their parts.
-    """
-    dtype = _user_dtype(new_dtype, "bitcast_convert_type")
-    return conversion.bitcast_convert_type.bind(operand, new_dtype=dtype)
-
-
-def reduce_precision(operand, exponent_bits, mantissa_bits):
-    """The operand rounded to a float format with so many bits, in its own type."""
-    exponent_bits = _concrete_index(exponent_bits, "exponent_bits")
-    mantissa_bits = _concrete_index(mantissa_bits, "mantissa_bits")
-    return conversion.reduce_precision.bind(
-        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
-    )
-
-
-def _concrete_index(number, name):
-    if isinstance(number, Tracer):
-        raise errors.ConcretizationTypeError(
-            number, f"The {name} argument of lax.reduce_precision must be known while tracing."
-        )
-    return operator.index(number)
-
-
-def real(x):
-    """The real part of complex x."""
-    return conversion.real.bind(x)
-
-
-def imag(x):
-    """The imaginary part of complex x."""
-    return conversion.imag.bind(x)
-
-
-def complex(x, y):
-    """x + iy, of reals of 32 or 64 bits."""
-    return conversion.complex_.bind(x, y)
-
-
-def conj(x):
-    """The complex conjugate; of real x, x as a complex number."""
-    return conversion.conj.bind(x, input_dtype=typeof(x).dtype)
-
-
-def stop_gradient(x):
-    """x, a constant to differentiation; x may be a tree of arrays."""
-    return trees.map(_stop_gradient, x)
-
-
-def _stop_gradient(x):
-    if isinstance(typeof(x).dtype, ExtendedDType):
-        return x
-    return elementwise.stop_gradient.bind(x)
-
-
 def _like(x, value):
     return elementwise.constant(x, value)
 
@@ -559,15 +420,10 @@ atan_p = transcendental.atan
 atanh_p = transcendental.atanh
 bessel_i0e_p = special.bessel_i0e
 bessel_i1e_p = special.bessel_i1e
-bitcast_convert_type_p = conversion.bitcast_convert_type
 cbrt_p = transcendental.cbrt
 ceil_p = arithmetic.ceil
 clamp_p = comparison_and_bits.clamp
 clz_p = comparison_and_bits.clz
-complex_p = conversion.complex_
-conj_p = conversion.conj
-convert_element_type_p = conversion.convert_element_type
-copy_p = elementwise.copy
 cos_p = transcendental.cos
 cosh_p = transcendental.cosh
 digamma_p = special.digamma
@@ -586,7 +442,6 @@ gt_p = comparison_and_bits.gt
 igamma_grad_a_p = special.igamma_grad_a
 igamma_p = special.igamma
 igammac_p = special.igammac
-imag_p = conversion.imag
 integer_pow_p = arithmetic.integer_pow
 is_finite_p = comparison_and_bits.is_finite
 le_p = comparison_and_bits.le
@@ -609,8 +464,6 @@ or_p = comparison_and_bits.or_
 polygamma_p = special.polygamma
 population_count_p = comparison_and_bits.population_count
 pow_p = transcendental.pow_
-real_p = conversion.real
-reduce_precision_p = conversion.reduce_precision
 regularized_incomplete_beta_p = special.regularized_incomplete_beta
 rem_p = arithmetic.rem
 round_p = arithmetic.round_
@@ -624,8 +477,6 @@ sin_p = transcendental.sin
 sinh_p = transcendental.sinh
 sqrt_p = transcendental.sqrt
 square_p = arithmetic.square
-stage_p = elementwise.stage
-stop_gradient_p = elementwise.stop_gradient
 sub_p = elementwise.sub
 tan_p = transcendental.tan
 tanh_p = transcendental.tanh
@@ -636,23 +487,20 @@ __all__ = [
     "AccuracyMode", "RoundingMethod", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh",
     "acosh_p", "add", "add_p", "and_p", "asin", "asin_p", "asinh", "asinh_p", "atan", "atan2",
     "atan2_p", "atan_p", "atanh", "atanh_p", "bessel_i0e", "bessel_i0e_p", "bessel_i1e",
-    "bessel_i1e_p", "betainc", "bitcast_convert_type", "bitcast_convert_type_p", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "cbrt_p", "ceil", "ceil_p", "clamp",
-    "clamp_p", "clz", "clz_p", "complex", "complex_p", "conj", "conj_p", "convert_element_type",
-    "convert_element_type_p", "copy_p", "cos", "cos_p", "cosh", "cosh_p", "digamma",
-    "digamma_p", "div", "div_p", "eq", "eq_p", "eq_to_p", "erf", "erf_inv", "erf_inv_p",
-    "erf_p", "erfc", "erfc_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "floor",
-    "floor_p", "ge", "ge_p", "gt", "gt_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
-    "igamma_p", "igammac", "igammac_p", "imag", "imag_p", "integer_pow", "integer_pow_p",
-    "is_finite", "is_finite_p", "le", "le_p", "le_to_p", "lgamma", "lgamma_p", "log", "log1p",
-    "log1p_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "max", "max_p",
-    "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p",
-    "nextafter", "nextafter_p", "not_p", "or_p", "polygamma", "polygamma_p", "population_count",
-    "population_count_p", "pow", "pow_p", "random_gamma_grad", "real", "real_p", "reciprocal",
-    "reduce_precision", "reduce_precision_p", "regularized_incomplete_beta_p", "rem", "rem_p",
-    "round", "round_p", "rsqrt", "rsqrt_p", "select", "select_n", "select_n_p", "shift_left",
-    "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
-    "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt",
-    "sqrt_p", "square", "square_p", "stage", "stage_p", "stop_gradient", "stop_gradient_p",
-    "sub", "sub_p", "tan", "tan_p", "tanh", "tanh_p", "xor_p", "zeta", "zeta_p",
+    "bessel_i1e_p", "betainc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "cbrt", "cbrt_p", "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "cos", "cos_p",
+    "cosh", "cosh_p", "digamma", "digamma_p", "div", "div_p", "eq", "eq_p", "eq_to_p", "erf",
+    "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "exp", "exp2", "exp2_p", "exp_p",
+    "expm1", "expm1_p", "floor", "floor_p", "ge", "ge_p", "gt", "gt_p", "igamma",
+    "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p", "integer_pow",
+    "integer_pow_p", "is_finite", "is_finite_p", "le", "le_p", "le_to_p", "lgamma", "lgamma_p",
+    "log", "log1p", "log1p_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p",
+    "max", "max_p", "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg",
+    "neg_p", "nextafter", "nextafter_p", "not_p", "or_p", "polygamma", "polygamma_p",
+    "population_count", "population_count_p", "pow", "pow_p", "random_gamma_grad", "reciprocal",
+    "regularized_incomplete_beta_p", "rem", "rem_p", "round", "round_p", "rsqrt", "rsqrt_p",
+    "select", "select_n", "select_n_p", "shift_left", "shift_left_p", "shift_right_arithmetic",
+    "shift_right_arithmetic_p", "shift_right_logical", "shift_right_logical_p", "sign",
+    "sign_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p", "square", "square_p", "sub",
+    "sub_p", "tan", "tan_p", "tanh", "tanh_p", "xor_p", "zeta", "zeta_p",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 from frit import trees
 from frit.ir.primitive import axis_size as size_of_axis
 from frit.ir.types import typeof
-from frit.lax.elementwise import add, convert_element_type, div, mul
+from frit.lax.conversion import convert_element_type
+from frit.lax.elementwise import add, div, mul
 from frit.lax.indexing import index_in_dim
 from frit.primitives import collectives
 from frit.primitives.collectives import names_of, total_size

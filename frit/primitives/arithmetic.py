@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from frit.ir import dtypes
-from frit.ir.primitive import ulps
+from frit.ir.primitive import Primitive, ulps
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives import scalar_meaning as meaning
 from frit.primitives.comparison_and_bits import (
@@ -82,7 +82,7 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
     return [unbroadcast(div(ct, y), x.aval), None]
 
 
-div = elementwise(
+div: Primitive = elementwise(
     "div",
     meaning.divide,
     NUMBERS,
@@ -147,7 +147,7 @@ mulhi = elementwise(
 # ---------------------------------------------------------------------------------------- sign, abs
 
 
-sign = elementwise("sign", meaning.sign, NUMBERS, flat=True)
+sign: Primitive = elementwise("sign", meaning.sign, NUMBERS, flat=True)
 
 _ABS_KINDS = (signed_integer, floating, complex_floating)
 _abs_same = same_type("abs", _ABS_KINDS, real_dtype)
@@ -174,7 +174,7 @@ def replace_zero(x: Any) -> Any:
     return select(eq(x, constant(x, 0)), constant_array(x, 1), x)
 
 
-abs_ = elementwise(
+abs_: Primitive = elementwise(
     "abs",
     meaning.in_bytes(np.abs),
     result_types=_abs_types,
@@ -222,7 +222,7 @@ def _round_evaluate(x: Any, *, rounding_method: RoundingMethod) -> Any:
     return meaning.in_float32(np.rint)(x)
 
 
-floor = elementwise("floor", meaning.in_float32(np.floor), (floating,), flat=True)
+floor: Primitive = elementwise("floor", meaning.in_float32(np.floor), (floating,), flat=True)
 ceil = elementwise("ceil", meaning.in_float32(np.ceil), (floating,), flat=True)
 round_ = elementwise("round", _round_evaluate, result_types=_round_types, flat=True)
 nextafter = elementwise("nextafter", meaning.next_after, (floating,))

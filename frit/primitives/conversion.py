@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frit.ir import dims, dtypes
-from frit.ir.primitive import Params
+from frit.ir.primitive import Params, Primitive
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives import scalar_meaning as meaning
 from frit.primitives.elementwise import (
@@ -152,7 +152,7 @@ def _reduce_precision_types(x: Any, *, exponent_bits: int, mantissa_bits: int) -
     return x
 
 
-reduce_precision = linear_unary(
+reduce_precision: Primitive = linear_unary(
     "reduce_precision",
     meaning.reduce_precision,
     (floating,),
@@ -207,7 +207,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
     ]
 
 
-complex_ = elementwise(
+complex_: Primitive = elementwise(
     "complex",
     meaning.join_complex,
     result_types=same_type("complex", _PARTS, _complex_dtype),

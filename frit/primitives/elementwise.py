@@ -303,7 +303,7 @@ def _linear_jvp(
 # ------------------------------------------------------------------------------------ neg, add, sub
 
 
-neg = linear_unary("neg", meaning.negate, NUMBERS, lambda ct, x: neg(ct))
+neg: Primitive = linear_unary("neg", meaning.negate, NUMBERS, lambda ct, x: neg(ct))
 
 
 def _jvp_of_sum(primitive: Callable[[], Primitive], of_second: Rule) -> Rule:
@@ -320,7 +320,7 @@ def _jvp_of_sum(primitive: Callable[[], Primitive], of_second: Rule) -> Rule:
     return jvp
 
 
-add = elementwise(
+add: Primitive = elementwise(
     "add",
     meaning.add,
     NUMBERS,
@@ -331,7 +331,7 @@ add = elementwise(
     commutative=True,
 )
 
-sub = elementwise(
+sub: Primitive = elementwise(
     "sub",
     meaning.subtract,
     NUMBERS,
@@ -374,7 +374,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any, *, out_dtype: Any) -> list[Any]:
     return [product, None] if is_linear(x) else [None, product]
 
 
-mul = elementwise(
+mul: Primitive = elementwise(
     "mul",
     _mul_evaluate,
     result_types=_mul_types,
@@ -396,7 +396,7 @@ def times(x: Any, y: Any) -> Any:
 # ----------------------------------------------------------------------- copy, stop_gradient, stage
 
 
-copy = Primitive(
+copy: Primitive = Primitive(
     "copy",
     result_types=lambda x: x,
     evaluate=np.array,
@@ -406,7 +406,7 @@ copy = Primitive(
     pointwise=True,
 )
 
-stop_gradient = Primitive(
+stop_gradient: Primitive = Primitive(
     "stop_gradient",
     result_types=lambda x: x,
     evaluate=lambda x: x,
@@ -425,7 +425,7 @@ def _enter_stage(interpreter: Interpreter, operands: Sequence[Any], params: Para
     return interpreter.apply(stage, operands, params)
 
 
-stage = Primitive(
+stage: Primitive = Primitive(
     "stage",
     result_types=lambda x: x,
     evaluate=lambda x: x,

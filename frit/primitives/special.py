@@ -104,7 +104,9 @@ def _density(a: Any, x: Any) -> Any:
 
 
 lgamma = _special("lgamma", _lgamma, slopes=(lambda x, y: digamma(x),))
-digamma = _special("digamma", _digamma, slopes=(lambda x, y: polygamma(constant(x, 1), x),))
+digamma: Primitive = _special(
+    "digamma", _digamma, slopes=(lambda x, y: polygamma(constant(x, 1), x),)
+)
 
 
 def _slope_unknown(message: str) -> Rule:
@@ -114,7 +116,7 @@ def _slope_unknown(message: str) -> Rule:
     return tangent
 
 
-polygamma = _special(
+polygamma: Primitive = _special(
     "polygamma",
     _polygamma,
     slopes=(
@@ -179,4 +181,4 @@ bessel_i0e = _special(
     within=4,
     slopes=(lambda x, y: sub(bessel_i1e(x), times(sign(x), y)),),
 )
-bessel_i1e = _special("bessel_i1e", special.i1e, within=4, slopes=(_i1e_slope,))
+bessel_i1e: Primitive = _special("bessel_i1e", special.i1e, within=4, slopes=(_i1e_slope,))

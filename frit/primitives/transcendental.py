@@ -99,6 +99,8 @@ def _sqrt(x: Any, accuracy: Any = None) -> Any:
     return meaning.in_float32(np.sqrt)(x)
 
 
+_sqrt_types = same_type("sqrt", INEXACT)
+
 sqrt = elementwise(
     "sqrt",
     _sqrt,
@@ -106,7 +108,6 @@ sqrt = elementwise(
     slopes=(lambda x, y, accuracy: div(constant(x, 0.5), y),),
     shown=shown_without("accuracy"),
 )
-_sqrt_types = same_type("sqrt", INEXACT)
 
 rsqrt = _with_accuracy(
     "rsqrt",
@@ -137,7 +138,7 @@ exp2 = _with_accuracy(
     tangents=(lambda t, x, y, accuracy: times(log(constant(x, 2), **PLAIN), times(t, y)),),
 )
 expm1 = _with_accuracy("expm1", np.expm1, slopes=(_expm1_slope,))
-log = _with_accuracy("log", np.log, tangents=(lambda t, x, y, accuracy: div(t, x),))
+log: Primitive = _with_accuracy("log", np.log, tangents=(lambda t, x, y, accuracy: div(t, x),))
 log1p = _with_accuracy(
     "log1p", np.log1p, tangents=(lambda t, x, y, accuracy: div(t, add(x, constant(x, 1))),)
 )
@@ -169,7 +170,7 @@ logistic = _with_accuracy("logistic", lambda x: 1 / (1 + np.exp(-x)), slopes=(_l
 
 
 sin = _with_accuracy("sin", np.sin, slopes=(lambda x, y, accuracy: cos(x, accuracy=accuracy),))
-cos = _with_accuracy(
+cos: Primitive = _with_accuracy(
     "cos",
     np.cos,
     tangents=(lambda t, x, y, accuracy: neg(times(t, sin(x, accuracy=accuracy))),),
@@ -208,7 +209,7 @@ atan2 = elementwise(
 
 
 sinh = _function("sinh", np.sinh, slopes=(lambda x, y: cosh(x),))
-cosh = _function("cosh", np.cosh, slopes=(lambda x, y: sinh(x),))
+cosh: Primitive = _function("cosh", np.cosh, slopes=(lambda x, y: sinh(x),))
 asinh = _function(
     "asinh", np.arcsinh, slopes=(lambda x, y: rsqrt(add(square(x), constant(x, 1)), **PLAIN),)
 )
