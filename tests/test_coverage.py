@@ -27,6 +27,7 @@ WITHOUT_SAMPLES = {
     "io_callback": "an effect",
     "jit": "function-valued: tests/api",
     "pure_callback": "calls the user's function",
+    "name": "an identity",
     "remat2": "function-valued: tests/api",
     "stage": "gives what it got",
     **dict.fromkeys(
@@ -37,7 +38,6 @@ WITHOUT_SAMPLES = {
 WITHOUT_MACHINE_CODE = {
     "custom_lin": "transposed away before anything is compiled",
     "dim_as_value": "sizes are known when a program is compiled",
-    "name": "dissolves when calls are inlined",
     "stage": "a value, by the time it is traced",
     **dict.fromkeys(
         ("axis_index", "all_gather", "all_to_all", "ppermute", "reduce_scatter"),
@@ -66,10 +66,10 @@ def all_primitives():
 def _assigned(module):
     """The names that a module assigns at its top level."""
     for statement in ast.parse(inspect.getsource(module)).body:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                names = target.elts if isinstance(target, ast.Tuple) else [target]
-                yield from (n.id for n in names if isinstance(n, ast.Name))
+        if isinstance(statement, ast.AnnAssign):
+            yield statement.target.id
+        elif isinstance(statement, ast.Assign):
+            yield from (n.id for t in statement.targets for n in ast.walk(t) if type(n) is ast.Name)
 
 
 PRIMITIVES = all_primitives()

@@ -1,4 +1,4 @@
-"""Functions of `lax` that change an element's type or reading, take its parts, or only pass it on."""
+"""Functions of `lax` that change an element's type or reading, take its parts, or pass it on."""
 
 from __future__ import annotations
 
