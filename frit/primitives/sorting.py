@@ -16,7 +16,7 @@ from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives.index_numbers import GatherDimensionNumbers, GatherScatterMode
 from frit.primitives.indexing import gather
-from frit.primitives.padding import surely_negative
+from frit.primitives.padding import slice_axis, surely_negative
 from frit.primitives.reductions import dtype_name
 from frit.primitives.shapes import iota
 from frit.transforms.linear import insert_axis, is_zero, move_axis
@@ -148,16 +148,14 @@ def _chosen_types(x: ShapedArray, k: Any, axis: int) -> list[ShapedArray]:
     return [x.update(shape=shape), ShapedArray(shape, np.int32, x.weak_type)]
 
 
-def greatest(x: np.ndarray, k: int, axis: int, *, least: bool = False) -> list[np.ndarray]:
-    """The k greatest (least) elements along an axis, in order, and where they are."""
-    keys = [x]
+def _greatest(x: Any, *, k: int, axis: int) -> list[np.ndarray]:
+    """The k greatest elements along an axis, in order, and where they are."""
+    x = np.asarray(x)
+    flipped = [np.flip(x, axis)]
     if dtypes.is_floating(x.dtype):
-        keys.append(~np.signbit(x) & (x == 0))  # here +0 is greater than -0
-    if least:
-        order = sorted_order(keys, axis)
-    else:  # the reverse of a stable sort of the reverse: equal elements keep their order
-        flipped = [np.flip(key, axis) for key in keys]
-        order = x.shape[axis] - 1 - np.flip(sorted_order(flipped, axis), axis)
+        flipped.append(~np.signbit(flipped[0]) & (flipped[0] == 0))  # here 0 is greater than -0
+    # The reverse of a stable sort of the reverse: equal elements keep their order.
+    order = x.shape[axis] - 1 - np.flip(sorted_order(flipped, axis), axis)
     chosen = np.take(order, np.arange(k), axis)
     return [np.take_along_axis(x, chosen, axis), chosen.astype(np.int32)]
 
@@ -180,7 +178,7 @@ top_k = Primitive(
     "top_k",
     multiple_results=True,
     result_types=_top_types,
-    evaluate=lambda x, *, k, axis: greatest(np.asarray(x), k, axis),
+    evaluate=_greatest,
     jvp=_top_jvp,
     batch=_top_batch,
 )
@@ -216,7 +214,23 @@ def _approx_evaluate(
     x: Any, *, k: int, reduction_dimension: int, is_max_k: bool, **_: Any
 ) -> list[np.ndarray]:
     x = np.asarray(x)
-    return greatest(x, k, reduction_dimension % x.ndim, least=not is_max_k)
+    axis = reduction_dimension % x.ndim
+    if is_max_k:
+        return _greatest(x, k=k, axis=axis)
+    chosen = np.take(sorted_order([x], axis), np.arange(k), axis)
+    return [np.take_along_axis(x, chosen, axis), chosen.astype(np.int32)]
+
+
+def _approx_decomposed(
+    x: Any, *, k: int, reduction_dimension: int, is_max_k: bool, **_: Any
+) -> list[Any]:
+    shape = typeof(x).shape  # type: ignore[attr-defined]
+    axis = reduction_dimension % len(shape)
+    if is_max_k:
+        return top_k(x, k=k, axis=axis)
+    places = iota(dtype=np.dtype(np.int32), shape=shape, dimension=axis, sharding=None)
+    ordered = sort(x, places, dimension=axis, is_stable=True, num_keys=1)
+    return [slice_axis(part, axis, 0, k) for part in ordered]
 
 
 def _approx_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
@@ -245,4 +259,5 @@ approx_top_k = Primitive(
     evaluate=_approx_evaluate,
     jvp=_approx_jvp,
     batch=_approx_batch,
+    decompose=_approx_decomposed,
 )

@@ -19,6 +19,18 @@ def _top(x, k, axis=0, **more):
     return Sample(top_k, (x,), {"k": k, "axis": axis}, note=f"{k}-{axis}", **more)
 
 
+def _approx(x, axis, *, is_max_k):
+    params = {
+        "k": 2,
+        "reduction_dimension": axis,
+        "recall_target": 0.95,
+        "is_max_k": is_max_k,
+        "reduction_input_size_override": -1,
+        "aggregate_to_topk": True,
+    }
+    return Sample(approx_top_k, (x,), params, note=f"{axis}")
+
+
 SAMPLES = [
     _sort(_distinct, dimension=1),
     _sort(_distinct, integers(3, 4), dimension=0),
@@ -35,16 +47,6 @@ SAMPLES = [
     _top(_special, 4, smooth=False),
     _top(integers(9, low=0, high=3), 5),
     _top(numbers(3), 0),
-    Sample(
-        approx_top_k,
-        (_distinct,),
-        {
-            "k": 2,
-            "reduction_dimension": -1,
-            "recall_target": 0.95,
-            "is_max_k": False,
-            "reduction_input_size_override": -1,
-            "aggregate_to_topk": True,
-        },
-    ),
+    _approx(_distinct, -1, is_max_k=False),
+    _approx(_distinct, 0, is_max_k=True),
 ]
