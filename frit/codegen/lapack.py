@@ -99,6 +99,7 @@ class Batch:
             (self.count,) if self.count > 1 else (),
             tuple(self.updates),
             self.scratch,
+            max(max(t.shape[-2:], default=1) for t in self.types) ** 3 // 64,
         )
         return library_call(*self.operands, call=call)
 

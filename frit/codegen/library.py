@@ -47,7 +47,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class ForeignCall:
-    """A routine, called once for each member of a batch."""
+    """A routine, called once for each member of a batch, with so many multiplications."""
 
     symbol: str
     arguments: tuple[Argument, ...]
@@ -55,6 +55,7 @@ class ForeignCall:
     batch: tuple[int, ...] = ()
     update_pairs: tuple[tuple[int, int], ...] = ()
     scratch_bytes: int = 0
+    work: int = 0
 
     @property
     def updates(self) -> dict[int, int]:
@@ -258,14 +259,16 @@ def _gemm(
             step = vector.summed[1] if vector.summed[0] > 1 else 1
             leading = integer(matrix.leading or 1)
             arguments = (*shape, one, a, leading, b, integer(step), nothing, z, integer(1))
-            return ForeignCall(f"blas_{letter}gemv", arguments, types, extents)
+            return ForeignCall(
+                f"blas_{letter}gemv", arguments, types, extents, work=rows * columns
+            )
     arguments = (
         char("N" if right.by_columns else "T"),
         char("T" if left.by_columns else "N"),
         integer(n), integer(m), integer(k), one,
         y, integer(right.leading or 1), x, integer(left.leading or 1), nothing, z, integer(n),
     )  # fmt: skip
-    return ForeignCall(f"blas_{letter}gemm", arguments, types, extents)
+    return ForeignCall(f"blas_{letter}gemm", arguments, types, extents, work=m * n * k)
 
 
 def _reshape(eqn: JaxprEqn) -> Callable[..., Any] | None:

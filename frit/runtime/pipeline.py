@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from frit import config
-from frit.backends.llvm import driver, engine
+from frit.backends.llvm import blas_threads, driver, engine
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
 from frit.codegen import grouping, lapack, lower
@@ -139,8 +139,17 @@ def _emit(subject: Compilation) -> Compilation:
         function = functions[id(kernel)]
         return function.name, function.fallible
 
-    imported = driver.emit_driver(module, subject.buffers, symbol_of)
+    imported = driver.emit_driver(module, subject.buffers, symbol_of, _threads_of)
     return replace(subject, text=module.render(), imported=tuple(sorted(imported)))
+
+
+def _threads_of(work: int) -> int | None:
+    """Threads of BLAS for a call of so many multiplications, if they can be set."""
+    address = blas_threads.setter_address()
+    if address is None:
+        return None
+    engine.default_engine().symbols.add(blas_threads.SYMBOL, address)
+    return 1 if work < blas_threads.SMALL_WORK else blas_threads.default_count()
 
 
 def _load(subject: Compilation) -> Compilation:

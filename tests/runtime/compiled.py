@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from frit import config
+from frit.config import check
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray
 from frit.primitives import elementwise, loops, transcendental
@@ -97,7 +97,7 @@ def sample(aval, seed=0):
 
 
 def compile_checked(closed: ClosedJaxpr, donated=None):
-    with config.check(True):
+    with check(True):
         return pipeline.compile_jaxpr(closed, donated)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from frit import config
 from frit.codegen import lapack
+from frit.config import enable_x64
 from frit.ir.types import ShapedArray
 from tests.runtime.compiled import compile_checked, trace
 
@@ -14,7 +14,7 @@ DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 @pytest.fixture(autouse=True)
 def wide_types():
-    with config.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

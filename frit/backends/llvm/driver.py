@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.backends.llvm import blas_threads
 from frit.backends.llvm.builder import F32, F64, I8, I32, I64, PTR, VOID, Builder, Module, constant
 from frit.backends.llvm.values import Value, integer
 from frit.codegen.buffers import (
@@ -48,13 +49,17 @@ def arena_bytes(plan: BufferPlan) -> int:
 
 
 def emit_driver(
-    module: Module, plan: BufferPlan, symbol_of: Callable[[Any], tuple[str, bool]]
+    module: Module,
+    plan: BufferPlan,
+    symbol_of: Callable[[Any], tuple[str, bool]],
+    threads_of: Callable[[int], int | None],
 ) -> set[str]:
     """Adds the entry to `module`; returns the library symbols it imports.
 
-    symbol_of: a kernel's LLVM function and whether it returns a status.
+    symbol_of: a kernel's LLVM function and whether it returns a status. threads_of: how many
+    threads a library call of so many multiplications should use; None to leave them alone.
     """
-    driver = _Driver(module, pointer_bytes(plan), symbol_of)
+    driver = _Driver(module, pointer_bytes(plan), symbol_of, threads_of)
     made = module.function(ENTRY, I32, [PTR, PTR, PTR])
     builder = Builder(made)
     context, inputs, outputs = made.parameters
@@ -69,9 +74,14 @@ class _Driver:
     """What the functions of one driver share."""
 
     def __init__(
-        self, module: Module, cells: int, symbol_of: Callable[[Any], tuple[str, bool]]
+        self,
+        module: Module,
+        cells: int,
+        symbol_of: Callable[[Any], tuple[str, bool]],
+        threads_of: Callable[[int], int | None],
     ) -> None:
         self.module, self.cells, self.symbol_of = module, cells, symbol_of
+        self.threads_of = threads_of
         self.parts = 0
         self.imported: set[str] = set()
 
@@ -230,6 +240,7 @@ class _Function:
         symbol = call.symbol
         self.driver.module.declare(symbol, VOID, [PTR] * len(call.arguments))
         self.driver.imported.add(symbol)
+        self.set_threads(call.work)
         with ExitStack() as loops:
             steps = [
                 loops.enter_context(b.loop(0, constant(I64, extent))).index for extent in call.batch
@@ -247,6 +258,13 @@ class _Function:
                     at = b.gep(at, b.mul(step, stride), I8)
                 arguments.append(at)
             b.call(symbol, VOID, arguments)
+
+    def set_threads(self, work: int) -> None:
+        count = self.driver.threads_of(work)
+        if count is not None:
+            self.driver.module.declare(blas_threads.SYMBOL, VOID, [I32])
+            self.driver.imported.add(blas_threads.SYMBOL)
+            self.b.call(blas_threads.SYMBOL, VOID, [constant(I32, count)])
 
     def scalar_argument(self, argument: Any) -> Value | None:
         """The address of a cell that holds a known scalar; None for memory of the program."""
