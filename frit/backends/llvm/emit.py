@@ -250,7 +250,22 @@ class _Emitter:
             return Parts(function(*part) for part in zip(*registers, strict=True))
         return function(*registers)
 
+    def narrow_index(self, item):
+        """An index converted to 32 bits, its lanes counted in 32 bits from the start; or None."""
+        (at,) = item.operands
+        if not isinstance(at, At) or item.dtype not in ("int32", "uint32"):
+            return None
+        uniform, step, varying = self.split_offset(at)
+        if varying is not None or not step:
+            return None
+        numbers = constant_lanes(I32, range(0, step * self.width, step))
+        return self.b.add(self.b.splat(self.b.trunc(uniform, I32), self.width), numbers)
+
     def apply(self, item):
+        if item.op == "convert_element_type":
+            narrow = self.narrow_index(item)
+            if narrow is not None:
+                return narrow
         dtypes = [value.dtype for value in item.operands]
 
         def one(*registers):

@@ -42,15 +42,20 @@ class Window:
 def inside_place(b, at, extent, gap, below, above):
     """(index of a base dilated by `gap` at a place; whether it is there, None for always)."""
     tests = []
-    if below:
-        tests.append(b.apply("ge", at, 0))
-    if above:
-        tests.append(b.apply("le", at, (extent - 1) * gap))
+    if below or above:
+        tests.append(is_below(b, at, (extent - 1) * gap + 1))
     if gap > 1:
         quotient = as_at(b.apply("floordiv", at, gap))
         tests.append(b.apply("eq", at, quotient * gap))
         at = quotient
     return at, all_of(b, tests)
+
+
+def is_below(b, at, bound):
+    """Whether 0 <= at < bound, for an index of small size: one comparison of 32 bits."""
+    if bound >= 1 << 30:
+        return b.apply("and", b.apply("ge", as_at(at), 0), b.apply("lt", as_at(at), bound))
+    return b.apply("lt", b.convert(as_at(at), "uint32"), bound)
 
 
 def all_of(b, tests):
