@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy import (

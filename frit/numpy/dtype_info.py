@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 import ml_dtypes
-
 import numpy as np
+
 from frit.ir import dtypes
 
 

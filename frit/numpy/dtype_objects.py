@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import ml_dtypes
-
 import numpy as np
+
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType
 from frit.ir.types import shaped_type

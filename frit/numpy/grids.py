@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from frit import lax
 from frit.api.mapping import vmap
 from frit.ir import dims, dtypes

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from frit import config, lax
 from frit.ir import dtypes
 from frit.ir.types import typeof

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
 from frit import errors, lax
 from frit.ir import dtypes
 from frit.ir.dims import Dim, is_symbolic

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from frit import lax
 from frit.numpy.jitted import jitted
 from frit.numpy.promotion import (

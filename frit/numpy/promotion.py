@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
 from frit import config, errors, lax
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType, float0

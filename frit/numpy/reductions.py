@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from frit import lax
 from frit.ir import dims, dtypes
 from frit.ir.primitive import axis_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy.indexing import index_dtype
