@@ -33,7 +33,7 @@ def permutation(key, x, axis=0, independent=False):
     axis = _checked_axis(axis, np.ndim(x) or 1)
     if np.ndim(x):
         return _permutation(key, x, axis, independent)
-    if not dtypes.issubdtype(lax.dtype(x), np.integer):
+    if not dtypes.issubdtype(jnp.result_type(x), np.integer):
         raise TypeError(
             f"x must be an integer or at least 1-dimensional, got {x!r}: random.permutation(key, "
             "10) permutes 0..9, random.permutation(key, jnp.array([...])) the given values."

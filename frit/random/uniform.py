@@ -136,7 +136,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low"):
     shape = optional_shape("bernoulli", shape)
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
-    dtype = lax.dtype(p)
+    dtype = jnp.result_type(p)
     if not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(
             f"bernoulli probability `p` must have a floating dtype, got {dtype}. Write p=0.5, or "
@@ -148,7 +148,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low"):
 @partial(jit, static_argnames=("shape", "mode"))
 def _bernoulli(key, p, shape, mode):
     shape = shape_over("bernoulli", np.shape(p) if shape is None else shape, np.shape(p))
-    dtype = lax.dtype(p)
+    dtype = jnp.result_type(p)
     if mode == "low":
         return uniform(key, shape, dtype) < p
     coarse, fine = uniform(key, (2, *shape), dtype)

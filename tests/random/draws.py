@@ -2,10 +2,12 @@
 
 A case is a function of `(random, jnp, key)` and how close its draws must be:
 
-    EXACT      bit for bit: bits, integers, uniform floats, choices among them
-    ulps(n)    within n units in the last place: draws through log, erf_inv and the like
-    COUNTS     integers through logarithms: one in a hundred may differ, as a boundary may
-    relative   to this relative error: results of linear algebra
+    EXACT        bit for bit: bits, integers, uniform floats, choices among them
+    within(n)    relatively to n epsilons of the dtype; within(n, m), or absolutely to m
+    COUNTS       integers through logarithms: one in a hundred may differ, as a boundary may
+
+XLA's own log1p and erf_inv err by up to 100 units in the last place, so draws through them cannot
+be closer than that; how exact ours are is tested against their formulas in test_accuracy.py.
 """
 
 import base64
@@ -20,12 +22,14 @@ SEED = 20_240_611
 EXACT, COUNTS = "exact", "counts"
 
 
-def ulps(n):
-    return n
+def within(relative, absolute=0):
+    """Closeness in epsilons of the dtype."""
+    return relative, absolute
 
 
-def relative(error):
-    return float(error)
+NEAR = within(256)
+NEAR_OR_SMALL = within(256, 16)
+LOOSE = within(2000)
 
 
 N = (DRAWS,)
@@ -40,52 +44,55 @@ def floating(dtype):
     return {
         "uniform": (EXACT, lambda r, jnp, k: r.uniform(k, N, d)),
         "uniform, 2 axes": (EXACT, lambda r, jnp, k: r.uniform(k, (100, 100), d)),
-        "uniform, bounds": (ulps(1), lambda r, jnp, k: r.uniform(k, N, d, -3.0, 5.0)),
-        "normal": (ulps(2), lambda r, jnp, k: r.normal(k, N, d)),
-        "truncated_normal": (ulps(8), lambda r, jnp, k: r.truncated_normal(k, -1.5, 2.0, N, d)),
-        "lognormal": (ulps(8), lambda r, jnp, k: r.lognormal(k, one(0.5), N, d)),
-        "maxwell": (ulps(8), lambda r, jnp, k: r.maxwell(k, N, d)),
+        "uniform, bounds": (EXACT, lambda r, jnp, k: r.uniform(k, N, d, -3.0, 5.0)),
+        "normal": (NEAR_OR_SMALL, lambda r, jnp, k: r.normal(k, N, d)),
+        "truncated_normal": (
+            NEAR_OR_SMALL,
+            lambda r, jnp, k: r.truncated_normal(k, -1.5, 2.0, N, d),
+        ),
+        "lognormal": (NEAR, lambda r, jnp, k: r.lognormal(k, one(0.5), N, d)),
+        "maxwell": (NEAR, lambda r, jnp, k: r.maxwell(k, N, d)),
         "double_sided_maxwell": (
-            ulps(8),
+            NEAR_OR_SMALL,
             lambda r, jnp, k: r.double_sided_maxwell(k, 0.0, 2.0, N, d),
         ),
-        "rayleigh": (ulps(4), lambda r, jnp, k: r.rayleigh(k, one(2.0), N, d)),
-        "wald": (relative(1e-3), lambda r, jnp, k: r.wald(k, one(1.5), N, d)),
-        "exponential": (ulps(2), lambda r, jnp, k: r.exponential(k, N, d)),
-        "gumbel": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, d)),
-        "gumbel, high": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, d, mode="high")),
-        "laplace": (ulps(2), lambda r, jnp, k: r.laplace(k, N, d)),
-        "logistic": (relative(1e-4), lambda r, jnp, k: r.logistic(k, N, d)),
-        "cauchy": (relative(1e-4), lambda r, jnp, k: r.cauchy(k, N, d)),
-        "pareto": (ulps(4), lambda r, jnp, k: r.pareto(k, one(3.0), N, d)),
-        "weibull_min": (ulps(8), lambda r, jnp, k: r.weibull_min(k, 2.0, 1.5, N, d)),
+        "rayleigh": (NEAR, lambda r, jnp, k: r.rayleigh(k, one(2.0), N, d)),
+        "wald": (LOOSE, lambda r, jnp, k: r.wald(k, one(1.5), N, d)),
+        "exponential": (NEAR, lambda r, jnp, k: r.exponential(k, N, d)),
+        "gumbel": (NEAR_OR_SMALL, lambda r, jnp, k: r.gumbel(k, N, d)),
+        "gumbel, high": (NEAR_OR_SMALL, lambda r, jnp, k: r.gumbel(k, N, d, mode="high")),
+        "laplace": (NEAR_OR_SMALL, lambda r, jnp, k: r.laplace(k, N, d)),
+        "logistic": (within(2000, 100), lambda r, jnp, k: r.logistic(k, N, d)),
+        "cauchy": (within(2000, 100), lambda r, jnp, k: r.cauchy(k, N, d)),
+        "pareto": (NEAR, lambda r, jnp, k: r.pareto(k, one(3.0), N, d)),
+        "weibull_min": (NEAR, lambda r, jnp, k: r.weibull_min(k, 2.0, 1.5, N, d)),
         "triangular": (
-            ulps(8),
+            NEAR,
             lambda r, jnp, k: r.triangular(k, one(0.0), one(0.5), one(2.0), N, d),
         ),
-        "gamma, 0.3": (relative(1e-4), lambda r, jnp, k: r.gamma(k, one(0.3), N, d)),
-        "gamma, 4.5": (relative(1e-5), lambda r, jnp, k: r.gamma(k, one(4.5), N, d)),
+        "gamma, 0.3": (LOOSE, lambda r, jnp, k: r.gamma(k, one(0.3), N, d)),
+        "gamma, 4.5": (LOOSE, lambda r, jnp, k: r.gamma(k, one(4.5), N, d)),
         "gamma, several": (
-            relative(1e-4),
+            LOOSE,
             lambda r, jnp, k: r.gamma(k, np.array([0.5, 1.0, 8.0], d), (1000, 3), d),
         ),
-        "loggamma": (relative(1e-4), lambda r, jnp, k: r.loggamma(k, one(0.01), N, d)),
-        "beta": (relative(1e-4), lambda r, jnp, k: r.beta(k, one(0.5), one(2.0), N, d)),
+        "loggamma": (within(2000, 100), lambda r, jnp, k: r.loggamma(k, one(0.01), N, d)),
+        "beta": (LOOSE, lambda r, jnp, k: r.beta(k, one(0.5), one(2.0), N, d)),
         "dirichlet": (
-            relative(1e-4),
+            LOOSE,
             lambda r, jnp, k: r.dirichlet(k, np.array([0.5, 1.0, 3.0], d), (1000,), d),
         ),
-        "chisquare": (relative(1e-4), lambda r, jnp, k: r.chisquare(k, one(3.0), N, d)),
-        "f": (relative(1e-4), lambda r, jnp, k: r.f(k, one(3.0), one(4.0), N, d)),
-        "t": (relative(1e-4), lambda r, jnp, k: r.t(k, one(3.0), N, d)),
+        "chisquare": (LOOSE, lambda r, jnp, k: r.chisquare(k, one(3.0), N, d)),
+        "f": (LOOSE, lambda r, jnp, k: r.f(k, one(3.0), one(4.0), N, d)),
+        "t": (within(2000, 100), lambda r, jnp, k: r.t(k, one(3.0), N, d)),
         "generalized_normal": (
-            relative(1e-4),
+            within(2000, 100),
             lambda r, jnp, k: r.generalized_normal(k, 1.5, N, d),
         ),
-        "ball": (relative(1e-4), lambda r, jnp, k: r.ball(k, 3, 1.5, (1000,), d)),
-        "orthogonal": (relative(1e-4), lambda r, jnp, k: r.orthogonal(k, 4, (50,), d)),
+        "ball": (within(2000, 100), lambda r, jnp, k: r.ball(k, 3, 1.5, (1000,), d)),
+        "orthogonal": (within(2000, 100), lambda r, jnp, k: r.orthogonal(k, 4, (50,), d)),
         "multivariate_normal": (
-            relative(1e-4),
+            within(2000, 100),
             lambda r, jnp, k: r.multivariate_normal(
                 k, np.array([1.0, -2.0], d), np.array([[2.0, 0.5], [0.5, 1.0]], d), (1000,), d
             ),
@@ -155,8 +162,8 @@ GENERAL = {
         EXACT,
         lambda r, jnp, k: r.categorical(k, np.log(PROBABILITIES), shape=(3,), replace=False),
     ),
-    "gumbel, highest": (ulps(4), lambda r, jnp, k: r.gumbel(k, N, "float32", mode="highest")),
-    "normal, complex": (ulps(4), lambda r, jnp, k: r.normal(k, N, "complex64")),
+    "gumbel, highest": (NEAR_OR_SMALL, lambda r, jnp, k: r.gumbel(k, N, "float32", mode="highest")),
+    "normal, complex": (NEAR_OR_SMALL, lambda r, jnp, k: r.normal(k, N, "complex64")),
     "bits, bare": (EXACT, lambda r, jnp, k: r.bits(k, N)),
 }
 
@@ -197,18 +204,3 @@ def sample(values):
 
 def samples_of(kept):
     return np.frombuffer(base64.b64decode(kept["sample"]), kept["dtype"])
-
-
-def ulps_apart(a, b):
-    """How many floats lie between a and b, element by element; equal and both nan count as 0."""
-    if a.dtype.kind == "c":
-        parts = (ulps_apart(a.real.copy(), b.real.copy()), ulps_apart(a.imag.copy(), b.imag.copy()))
-        return np.maximum(*parts)
-    word = np.dtype(f"i{a.dtype.itemsize}")
-
-    def order(x):
-        bits = x.view(word).astype(object)
-        return np.where(bits < 0, -(bits & int(np.iinfo(word).max)), bits)
-
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return np.where(same, 0, np.abs(order(a) - order(b)))

@@ -30,11 +30,9 @@ def check(values, kept, closeness):
     mine, theirs = draws.sample(values), draws.samples_of(kept)
     if closeness == draws.COUNTS:
         assert np.mean(mine != theirs) <= 0.01, (mine[mine != theirs], theirs[mine != theirs])
-    elif isinstance(closeness, float):
-        scale = np.finfo(mine.dtype).tiny
-        np.testing.assert_allclose(mine, theirs, rtol=closeness, atol=scale)
     else:
-        assert max(draws.ulps_apart(mine, theirs)) <= closeness
+        relative, absolute = (n * np.finfo(mine.dtype).eps for n in closeness)
+        np.testing.assert_allclose(mine, theirs, rtol=relative, atol=absolute)
 
 
 @pytest.mark.parametrize("name", draws.NARROW)
