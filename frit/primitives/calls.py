@@ -30,7 +30,7 @@ from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import is_zero, move_axis
 from frit.transforms.rules import linear_jvp, zero_tangent
-from frit.transforms.split import Saveable, Split, split_call, split_closed
+from frit.transforms.split import Saveable, Split, save_everything, split_call, split_closed
 from frit.transforms.transpose import transpose_call
 
 
@@ -88,7 +88,10 @@ def _jit_split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable:
         params = _jit_params(eqn.params, closed)
         return new_equation(operands, results, jit, params, eqn.source_info)
 
-    parts = split_closed(eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, False, saveable)
+    needed_out = False if saveable is save_everything else None
+    parts = split_closed(
+        eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, needed_out, saveable
+    )
     return split_call(eqn, parts, unknown, needed, call, call)
 
 
@@ -174,7 +177,10 @@ def _remat_split(
     eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Saveable
 ) -> Split:
     policy = eqn.params["policy"] or save_nothing
-    parts = split_closed(eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, False, policy)
+    needed_out = False if saveable is save_everything else None
+    parts = split_closed(
+        eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, needed_out, policy
+    )
 
     def known(closed: ClosedJaxpr, operands: list[Atom], results: list[Var]) -> JaxprEqn:
         return new_equation(operands, results, closed_call, {"jaxpr": closed}, eqn.source_info)

@@ -471,9 +471,15 @@ take_window = Primitive(
 # ------------------------------------------------------------------------------------- custom_lin
 
 
-def _custom_lin_transpose(cts: Any, *operands: Any, backward: Any, **_: Any) -> Any:
-    residuals = [x for x in operands if not is_linear(x)]
-    return [None] * len(residuals) + list(backward(residuals, list(cts)))
+def _custom_lin_transpose(
+    cts: Any, *operands: Any, backward: Any, num_residuals: int, **_: Any
+) -> Any:
+    residuals, tangents = operands[:num_residuals], operands[num_residuals:]
+    found = backward(list(residuals), list(cts))
+    return [
+        *[None] * num_residuals,
+        *[ct if is_linear(t) else None for ct, t in zip(found, tangents, strict=True)],
+    ]
 
 
 custom_lin = Primitive(

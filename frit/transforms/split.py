@@ -23,6 +23,7 @@ from frit.ir.jaxpr import (
     Var,
     drop_unused_equations,
     new_equation,
+    run_closed,
 )
 from frit.ir.primitive import (
     Interpreter,
@@ -82,13 +83,14 @@ def split_jaxpr(
     unknown_in: Sequence[bool],
     needed_in: Sequence[bool],
     unknown_out: Sequence[bool] | bool = False,
-    needed_out: Sequence[bool] | bool = False,
+    needed_out: Sequence[bool] | bool | None = None,
     saveable: Saveable = save_everything,
 ) -> SplitJaxpr:
-    """Splits a jaxpr (without constvars) by which inputs are unknown.
+    """Splits a jaxpr by which inputs are unknown.
 
     `needed_in` marks inputs that the waiting side is given.  Outputs in `unknown_out` are made
-    unknown, those in `needed_out` are made by the waiting side too.
+    unknown.  Outputs in `needed_out` are made by the waiting side too (by default those that it
+    computes anyway).
     """
     state: dict[Var, tuple[bool, bool]] = {}
     residuals: dict[Var, None] = {}
@@ -141,11 +143,12 @@ def split_jaxpr(
             state.update((v, (False, not keep)) for v in eqn.outvars)
 
     force_unknown = _spread(unknown_out, jaxpr.outvars)
-    force_needed = _spread(needed_out, jaxpr.outvars)
+    natural = needed_out is None
+    force_needed = _spread(False if needed_out is None else needed_out, jaxpr.outvars)
     outs = [read(a) for a in jaxpr.outvars]
     unknowns = [u or f for (u, _), f in zip(outs, force_unknown, strict=True)]
     neededs = [
-        u or f or (n and a in staged)
+        u or f or (natural and n and a in staged)
         for a, u, (_, n), f in zip(jaxpr.outvars, unknowns, outs, force_needed, strict=True)
     ]
     staged_out = [a for a, n in zip(jaxpr.outvars, neededs, strict=True) if n]
@@ -197,7 +200,7 @@ def split_closed(
     unknown_in: tuple[bool, ...],
     needed_in: tuple[bool, ...],
     unknown_out: tuple[bool, ...] | bool = False,
-    needed_out: tuple[bool, ...] | bool = False,
+    needed_out: tuple[bool, ...] | bool | None = None,
     saveable: Saveable = save_everything,
 ) -> SplitClosed:
     """`split_jaxpr` of a closed jaxpr; residuals that are inputs or outputs are not returned twice."""
@@ -238,6 +241,19 @@ def split_closed(
         tuple(sources),
         tuple(v.aval for v in residuals),
     )
+
+
+def run_known(parts: SplitClosed, unknown: Sequence[bool], known_values: Sequence[Any]) -> list[Any]:
+    """The residuals of a split jaxpr whose known inputs have the given values."""
+    positions = [i for i, u in enumerate(unknown) if not u]
+    results = run_closed(parts.known, *known_values)
+    count = sum(not u for u in parts.unknown_out)
+    places: dict[str, Any] = {
+        "in": dict(zip(positions, known_values, strict=True)),
+        "out": results[:count],
+        "new": results[count:],
+    }
+    return [places[kind][i] for kind, i in parts.sources]
 
 
 def split_call(

@@ -24,6 +24,7 @@ from frit.transforms.linear import (
     is_zero,
 )
 from frit.transforms.memo import memoize_by_jaxpr
+from frit.transforms.split import run_known, split_closed
 from frit.transforms.trace import trace_to_jaxpr
 
 
@@ -107,24 +108,26 @@ def transpose_jaxpr(
     """The jaxpr (other operands, nonzero cotangents of outputs) -> nonzero cotangents of inputs.
 
     `linear` marks the inputs that are linear; the flags returned say, for each of these, whether
-    its cotangent is nonzero.
+    its cotangent is nonzero.  What does not depend on linear inputs is split off and run first.
     """
     types = closed.in_avals
     fixed = [t for t, lin in zip(types, linear, strict=True) if not lin]
+    moving = [t for t, lin in zip(types, linear, strict=True) if lin]
     ct_types = [t.tangent_type() for t, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
     nonzero_out: list[bool] = []
+    parts = split_closed(closed, linear, (False,) * len(linear), False, False)
 
     def backward(*values: Any) -> list[Any]:
-        others, given = iter(values[: len(fixed)]), iter(values[len(fixed) :])
-        operands = [
-            LinearOperand(t) if lin else next(others) for t, lin in zip(types, linear, strict=True)
-        ]
+        others, given = values[: len(fixed)], iter(values[len(fixed) :])
+        residuals = run_known(parts, linear, others)
+        operands = [*residuals, *[LinearOperand(t) for t in moving]]
         cts = [
             next(given) if nz else Zero(t.tangent_type())
             for t, nz in zip(closed.out_avals, nonzero_ct, strict=True)
         ]
-        found = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        found = [ct for ct, lin in zip(found, linear, strict=True) if lin]
+        cts = [ct for ct, unknown in zip(cts, parts.unknown_out, strict=True) if unknown]
+        waiting = parts.waiting
+        found = backward_pass(waiting.jaxpr, waiting.consts, operands, cts)[len(residuals) :]
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 
@@ -147,7 +150,3 @@ def transpose_call(
         (next(found) if next(flags) else Zero(x.aval.tangent_type())) if is_linear(x) else None
         for x in operands
     ]
-
-
-def instantiate_cotangent(ct: Any, value: Any) -> Any:
-    return instantiate(ct) if ct is not None else Zero(typeof(value).tangent_type())
