@@ -31,14 +31,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m frit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     runner = commands.add_parser("run", help="run a program that imports jax on frit")
-    runner.add_argument("program", nargs=argparse.REMAINDER, help="script.py, or -m module")
+    rest = argparse.REMAINDER
+    runner.add_argument("-m", dest="module", nargs=rest, help="a module and its arguments")
+    runner.add_argument("script", nargs=rest, help="script.py and its arguments")
     options = parser.parse_args(arguments)
-    program = options.program
-    if not program or program == ["-m"]:
+    if not options.module and not options.script:
         runner.error("name a script, or -m and a module")
-    if program[0] != "-m" and not os.path.exists(program[0]):
-        runner.error(f"no file {program[0]!r} in {os.getcwd()}")
-    run(program)
+    if options.script and not os.path.exists(options.script[0]):
+        runner.error(f"no file {options.script[0]!r} in {os.getcwd()}")
+    run(options.script or ["-m", *options.module])
     return 0
 
 
