@@ -136,6 +136,11 @@ def conv_general_dilated(
     ones = (1,) * (len(left) - 2)
     of_lhs = ones if lhs_dilation is None else as_sizes(lhs_dilation)
     of_rhs = ones if rhs_dilation is None else as_sizes(rhs_dilation)
+    if len(window_strides) != len(ones):
+        raise ValueError(
+            "conv_general_dilated window and window_strides must have the same number of "
+            f"dimensions, but got {len(ones)} and {len(window_strides)}"
+        )
     if isinstance(padding, str):
         if any(d != 1 for d in of_lhs):
             raise ValueError(

@@ -206,8 +206,9 @@ def _combination(
         found, found_tree = trees.flatten(computation(left, right))
         if found_tree != tree:
             raise ValueError(
-                f"{name}: the computation returned {found_tree} where the operands are {tree}. It "
-                "takes two pytrees of scalars and returns one of the same structure."
+                f"{name} output must have the same tree structure as the operands {tree} vs. "
+                f"{found_tree}: the computation takes two pytrees of scalars and returns one of "
+                "the same structure."
             )
         return found
 
@@ -349,7 +350,8 @@ def padtype_to_pads(
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+    shapes = map(as_sizes, (in_shape, window_shape, window_strides))
+    for size, window, stride in zip(*shapes, strict=True):
         total = _missing(size, window, stride)
         low = total // 2 if kind == "SAME" else total - total // 2
         pads.append((low, total - low))

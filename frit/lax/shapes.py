@@ -156,6 +156,10 @@ def broadcast_in_dim(
 ) -> Any:
     """`operand` repeated to `shape`; its axis i is the result's axis broadcast_dimensions[i]."""
     sizes, axes = as_shape(shape), as_indices(broadcast_dimensions)
+    if len(set(axes)) != len(axes):
+        raise TypeError(
+            f"broadcast_in_dim broadcast_dimensions must not contain duplicates, got {axes}."
+        )
     if rank_of(operand) == len(sizes) and not axes and is_array(operand):
         return operand
     return broadcast_in_dim_p(operand, shape=sizes, broadcast_dimensions=axes, sharding=None)

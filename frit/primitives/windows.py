@@ -287,9 +287,12 @@ def _generic_evaluate(*operands: Any, jaxpr: Any, consts: Any, **params: Any) ->
         for x, start in zip(xs, operands[count:], strict=True)
     ]
     totals = [np.full(shape, start, x.dtype) for x, start in zip(xs, operands[count:], strict=True)]
+    # Padding takes no part, which shows where the initial value is no identity.
+    real = windows.over(np.ones(xs[0].shape, bool), np.False_).reshape(*shape, -1)
     closed = ClosedJaxpr(jaxpr, consts)
     for k in range(elements[0].shape[rank] if elements[0].size else 0):
-        totals = evaluate_scalar_jaxpr(closed, *totals, *(e[..., k] for e in elements))
+        combined = evaluate_scalar_jaxpr(closed, *totals, *(e[..., k] for e in elements))
+        totals = [np.where(real[..., k], c, t) for c, t in zip(combined, totals, strict=True)]
     return [np.asarray(t, x.dtype) for t, x in zip(totals, xs, strict=True)]
 
 
