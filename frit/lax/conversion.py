@@ -16,6 +16,11 @@ from frit.ir.types import ShapedArray, typeof
 from frit.primitives import conversion, elementwise
 
 
+def dtype(x):
+    """The element type of a value."""
+    return typeof(x).dtype
+
+
 def stage(x, /):
     """x as a value of the running trace, or as an array where none runs."""
     return elementwise.stage.bind(x)
@@ -155,7 +160,7 @@ stop_gradient_p = elementwise.stop_gradient
 
 __all__ = [
     "bitcast_convert_type", "bitcast_convert_type_p", "complex", "complex_p", "conj", "conj_p",
-    "convert_element_type", "convert_element_type_p", "copy_p", "imag", "imag_p", "real",
+    "convert_element_type", "convert_element_type_p", "copy_p", "dtype", "imag", "imag_p", "real",
     "real_p", "reduce_precision", "reduce_precision_p", "stage", "stage_p", "stop_gradient",
     "stop_gradient_p",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from frit.ir import dims, dtypes
 from frit.ir.primitive import Params, Primitive
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives import scalar_meaning as meaning
+from frit.primitives.complex_meaning import join
 from frit.primitives.elementwise import (
     Kind,
     check_dtype,
@@ -209,7 +210,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 
 complex_: Primitive = elementwise(
     "complex",
-    meaning.join_complex,
+    join,
     result_types=same_type("complex", _PARTS, _complex_dtype),
     jvp=_complex_jvp,
     transpose=_complex_transpose,

@@ -17,6 +17,8 @@ import ml_dtypes
 import numpy as np
 
 from frit.ir import dtypes
+from frit.primitives import complex_meaning
+from frit.primitives.complex_meaning import join
 
 Function = Callable[..., Any]
 
@@ -117,15 +119,7 @@ def multiply(x: Any, y: Any) -> Any:
     if x.dtype.kind != "c":
         return np.multiply(x, y)
     real = x.real * y.real - x.imag * y.imag
-    return join_complex(real, x.real * y.imag + x.imag * y.real)
-
-
-def join_complex(real: Any, imag: Any) -> Any:
-    """real + imag i, without the sum that would lose signs of zero and spread nan."""
-    real, imag = np.broadcast_arrays(real, imag)
-    result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
-    result.real, result.imag = real, imag
-    return result
+    return join(real, x.real * y.imag + x.imag * y.real)
 
 
 @in_bytes
@@ -153,7 +147,7 @@ def _divide_complex(x: Any, y: Any) -> Any:
     if np.all(y):
         return quotient
     infinity = np.copysign(np.inf, y.real)
-    return np.where(y == 0, join_complex(infinity * x.real, infinity * x.imag), quotient)
+    return np.where(y == 0, join(infinity * x.real, infinity * x.imag), quotient)
 
 
 @in_bytes
@@ -186,12 +180,12 @@ maximum = _extreme(np.maximum, False)
 minimum = _extreme(np.minimum, True)
 
 
+@in_bytes
 @in_float32
 def sign(x: Any) -> Any:
     """-1, 0 or 1; nan and zeros are themselves; of complex numbers x / |x|."""
     if x.dtype.kind == "c":
-        size = np.abs(x)
-        return np.where(size == 0, x, x / np.where(size == 0, 1, size)).astype(x.dtype)
+        return in_float64(complex_meaning.sign)(x)
     if x.dtype.kind != "f":
         return np.sign(x)
     return np.where(np.isnan(x) | (x == 0), x, np.copysign(x.dtype.type(1), x))
@@ -207,6 +201,10 @@ def round_half_away(x: Any) -> Any:
 def next_after(x: Any, y: Any) -> Any:
     """The neighbour of x towards y, and y where they are equal, which NumPy's float16 is not."""
     return np.where(x == y, y, np.nextafter(x, y))
+
+
+def square(x: Any) -> Any:
+    return in_float64(complex_meaning.square)(x) if x.dtype.kind == "c" else multiply(x, x)
 
 
 def integer_power(x: Any, y: int) -> Any:

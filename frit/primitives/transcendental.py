@@ -15,9 +15,11 @@ import numpy as np
 from frit.ir import dtypes
 from frit.ir.primitive import Primitive, ulps
 from frit.ir.types import ShapedArray, typeof
+from frit.primitives import complex_meaning
 from frit.primitives import scalar_meaning as meaning
 from frit.primitives.arithmetic import div, integer_pow, replace_zero, square
 from frit.primitives.comparison_and_bits import eq, select
+from frit.primitives.complex_meaning import of_either
 from frit.primitives.conversion import convert
 from frit.primitives.elementwise import (
     INEXACT,
@@ -131,16 +133,20 @@ def _expm1_slope(x: Any, y: Any, accuracy: Any) -> Any:
     return add(y, constant(y, 1))
 
 
-exp = _with_accuracy("exp", np.exp, slopes=(lambda x, y, accuracy: y,))
+exp = _with_accuracy(
+    "exp", of_either(np.exp, complex_meaning.exp), slopes=(lambda x, y, accuracy: y,)
+)
 exp2 = _with_accuracy(
     "exp2",
-    np.exp2,
+    of_either(np.exp2, complex_meaning.exp2),
     tangents=(lambda t, x, y, accuracy: times(log(constant(x, 2), **PLAIN), times(t, y)),),
 )
-expm1 = _with_accuracy("expm1", np.expm1, slopes=(_expm1_slope,))
+expm1 = _with_accuracy("expm1", of_either(np.expm1, complex_meaning.expm1), slopes=(_expm1_slope,))
 log: Primitive = _with_accuracy("log", np.log, tangents=(lambda t, x, y, accuracy: div(t, x),))
 log1p = _with_accuracy(
-    "log1p", np.log1p, tangents=(lambda t, x, y, accuracy: div(t, add(x, constant(x, 1))),)
+    "log1p",
+    of_either(np.log1p, complex_meaning.log1p),
+    tangents=(lambda t, x, y, accuracy: div(t, add(x, constant(x, 1))),),
 )
 
 
@@ -162,21 +168,28 @@ def _logistic_slope(x: Any, y: Any, accuracy: Any) -> Any:
     return times(y, sub(constant(y, 1), y))
 
 
-tanh = _with_accuracy("tanh", np.tanh, tangents=(_tanh_tangent,))
+tanh = _with_accuracy("tanh", of_either(np.tanh, complex_meaning.tanh), tangents=(_tanh_tangent,))
 logistic = _with_accuracy("logistic", lambda x: 1 / (1 + np.exp(-x)), slopes=(_logistic_slope,))
 
 
 # ------------------------------------------------------------------------------- circular functions
 
 
-sin = _with_accuracy("sin", np.sin, slopes=(lambda x, y, accuracy: cos(x, accuracy=accuracy),))
+sin = _with_accuracy(
+    "sin",
+    of_either(np.sin, complex_meaning.sin),
+    slopes=(lambda x, y, accuracy: cos(x, accuracy=accuracy),),
+)
 cos: Primitive = _with_accuracy(
     "cos",
-    np.cos,
+    of_either(np.cos, complex_meaning.cos),
     tangents=(lambda t, x, y, accuracy: neg(times(t, sin(x, accuracy=accuracy))),),
 )
 tan = _with_accuracy(
-    "tan", np.tan, within=4, slopes=(lambda x, y, accuracy: add(constant(x, 1), square(y)),)
+    "tan",
+    of_either(np.tan, complex_meaning.tan),
+    within=4,
+    slopes=(lambda x, y, accuracy: add(constant(x, 1), square(y)),),
 )
 asin = _function(
     "asin",
@@ -208,8 +221,10 @@ atan2 = elementwise(
 # ----------------------------------------------------------------------------- hyperbolic functions
 
 
-sinh = _function("sinh", np.sinh, slopes=(lambda x, y: cosh(x),))
-cosh: Primitive = _function("cosh", np.cosh, slopes=(lambda x, y: sinh(x),))
+sinh = _function("sinh", of_either(np.sinh, complex_meaning.sinh), slopes=(lambda x, y: cosh(x),))
+cosh: Primitive = _function(
+    "cosh", of_either(np.cosh, complex_meaning.cosh), slopes=(lambda x, y: sinh(x),)
+)
 asinh = _function(
     "asinh", np.arcsinh, slopes=(lambda x, y: rsqrt(add(square(x), constant(x, 1)), **PLAIN),)
 )
