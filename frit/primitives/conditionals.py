@@ -137,15 +137,13 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
         [index, *residuals, *unknown_in], unknown_out, cond, params, eqn.source_info
     )
     if not unknown_out:
-        return Split(first, None, list(out), list(out), [])
-    shared = [index] if isinstance(index, Var) else []
-    return Split(first, second, list(out), list(out), [*shared, *residuals])
+        return Split(first, None, list(out), list(out))
+    return Split(first, second, list(out), list(out))
 
 
 def _all_waits(eqn: JaxprEqn, unknown: list[bool], needed: list[bool]) -> Split:
     everything = [True] * len(eqn.outvars)
-    read = [a for a, u in zip(eqn.invars, unknown, strict=True) if not u and isinstance(a, Var)]
-    return Split(None, eqn, everything, everything, read)
+    return Split(None, eqn, everything, everything)
 
 
 def _unify(type_lists: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:

@@ -254,11 +254,10 @@ class _ScanSplitter:
         stack_vars = [Var(parts.residual_types[k].with_axis(0, length)) for k in stacked]
         first = self._known(stacked, [*known_results, *stack_vars])
         if not any(self.unknown_out) and not parts.waiting.effects:
-            return Split(first, None, self.unknown_out, self.unknown_out, [])
+            return Split(first, None, self.unknown_out, self.unknown_out)
         constants = [eqn.invars[parts.sources[k][1]] for k in passed]
         second = self._waiting(passed, constants, stacked, stack_vars)
-        residuals = [a for a in [*constants, *stack_vars] if isinstance(a, Var)]
-        return Split(first, second, self.unknown_out, self.unknown_out, residuals)
+        return Split(first, second, self.unknown_out, self.unknown_out)
 
     def _known(self, stacked: list[int], results: list[Var]) -> JaxprEqn:
         eqn, roles, parts = self.eqn, self.roles, self.parts
@@ -556,9 +555,8 @@ def _while_split(
         condition, (*cond_u, *flags), (False,) * len(condition.in_avals)
     ).unknown_out[0]
     everything = [True] * len(eqn.outvars)
-    read = [a for a, u in zip(eqn.invars, unknown, strict=True) if not u and isinstance(a, Var)]
     if condition_unknown or all(flags):
-        return Split(None, eqn, everything, everything, read)
+        return Split(None, eqn, everything, everything)
     known_carry = [not u for u in flags]
     body_jaxpr, body_in = drop_unused_equations(
         body.jaxpr, known_carry, [*(False,) * len(body_u), *known_carry]
@@ -582,7 +580,7 @@ def _while_split(
     waiting = eqn.replace(
         outvars=[v if u else Var(v.aval) for v, u in zip(eqn.outvars, flags, strict=True)]
     )
-    return Split(first, waiting, list(flags), list(flags), read)
+    return Split(first, waiting, list(flags), list(flags))
 
 
 def _while_transpose(*_: Any, **__: Any) -> Any:

@@ -11,7 +11,7 @@ Checkpoint is a split whose `saveable` refuses: then an equation stands on both 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from frit.ir.jaxpr import (
@@ -53,14 +53,13 @@ class Split:
 
     `known` runs now, `waiting` later (either may be None).  For each of the equation's outputs:
     is it unknown now, and does the waiting side have it (`needed`) without it being a residual?
-    `residuals` are variables of the known side that the waiting side reads.
+    What the waiting equation reads of the known side are residuals.
     """
 
     known: JaxprEqn | None
     waiting: JaxprEqn | None
     unknown_out: list[bool]
     needed_out: list[bool]
-    residuals: list[Var] = field(default_factory=list)
 
 
 @dataclass
@@ -116,14 +115,15 @@ def split_jaxpr(
             parts = eqn.primitive.split(eqn, unknown, needed, saveable)
             if parts.known is not None:
                 known.append(parts.known)
-            if parts.waiting is not None:
-                waiting.append(parts.waiting)
-                staged.update(parts.waiting.outvars)
-            for v in parts.residuals:
-                state.setdefault(v, (False, False))
-                make_available(v)
             out = zip(parts.unknown_out, parts.needed_out, strict=True)
             state.update(zip(eqn.outvars, out, strict=True))
+            if parts.waiting is not None:
+                for atom in parts.waiting.invars:
+                    if isinstance(atom, Var):
+                        state.setdefault(atom, (False, False))
+                    make_available(atom)
+                waiting.append(parts.waiting)
+                staged.update(parts.waiting.outvars)
         elif any(unknown):
             for atom in eqn.invars:
                 make_available(atom)
@@ -281,13 +281,7 @@ def split_call(
         known = make_known(parts.known, known_in, [*known_out, *new])
     if waiting_out or parts.waiting.effects:
         waiting = make_waiting(parts.waiting, [*residuals, *waiting_in], waiting_out)
-    return Split(
-        known,
-        waiting,
-        list(parts.unknown_out),
-        list(parts.needed_out),
-        [v for v in residuals if isinstance(v, Var)] if waiting is not None else [],
-    )
+    return Split(known, waiting, list(parts.unknown_out), list(parts.needed_out))
 
 
 class SplitTracer(Tracer):
