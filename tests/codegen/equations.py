@@ -6,14 +6,18 @@ from functools import cache
 
 import numpy as np
 
+import frit
 import frit.primitives
 from frit.codegen.interpret import interpret
 from frit.codegen.kernels import Kernel
-from frit.codegen.lower import lower_kernel
+from frit.codegen.lower import LOWERED, lower_kernel
 from frit.codegen.scalars import element_type
 from frit.ir.jaxpr import Literal, Var, new_equation
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray
+from frit.optimize.fingerprint import Constants
+from frit.optimize.inline import inline_calls
+from frit.runtime.program import ReferenceProgram
 from tests.codegen.running import machine, same_bits
 
 
@@ -22,11 +26,7 @@ def primitives():
     """Every primitive by name."""
     found = {}
     for info in pkgutil.iter_modules(frit.primitives.__path__, "frit.primitives."):
-        try:
-            module = importlib.import_module(info.name)
-        except ImportError:
-            continue
-        for value in vars(module).values():
+        for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, Primitive):
                 found[value.name] = value
     return found
@@ -110,13 +110,40 @@ def check_equation(primitive, *arrays, rtol=0.0, atol=0.0, slow=True, **params):
         expected = primitive.evaluate(*arrays, **params)
     expected = expected if primitive.multiple_results else [expected]
     for x, y in zip(found, expected, strict=True):
-        y = np.asarray(y)
-        assert x.shape == y.shape and x.dtype == y.dtype, (x.shape, x.dtype, y.shape, y.dtype)
-        if rtol or atol:
-            wide = np.complex128 if y.dtype.kind == "c" else np.float64
-            np.testing.assert_allclose(x.astype(wide), y.astype(wide), rtol=rtol, atol=atol)
-        elif y.dtype.kind == "c":
-            np.testing.assert_array_equal(x, y)
-        else:
-            assert same_bits(x, y), f"found\n{x}\nexpected\n{y}"
+        compare(x, np.asarray(y), rtol, atol)
     return found
+
+
+def traced_kernel(function, *arrays):
+    """(one kernel of all equations that a function traces to, its arguments, its closed jaxpr)."""
+    closed = frit.make_jaxpr(function)(*arrays)
+    constants = Constants()
+    flat = inline_calls(closed, constants, lambda eqn: eqn.primitive.name in LOWERED)
+    outputs = tuple(var for var in flat.outvars if isinstance(var, Var))
+    kernel = Kernel("traced", tuple(flat.invars), outputs, tuple(flat.eqns))
+    return kernel, [*map(np.asarray, constants.values), *arrays], closed
+
+
+def check_function(function, *arrays, rtol=0.0, atol=0.0, slow=True):
+    """Checks a traced function as one kernel against NumPy's evaluation of its equations."""
+    kernel, arguments, closed = traced_kernel(function, *arrays)
+    found = run_kernel(kernel, arguments, slow=slow)
+    with np.errstate(all="ignore"):
+        every = ReferenceProgram(closed).run(arrays)
+    known = [isinstance(var, Var) for var in closed.jaxpr.outvars]
+    expected = [x for x, keep in zip(every, known, strict=True) if keep]
+    for x, y in zip(found, expected, strict=True):
+        compare(x, np.asarray(y), rtol, atol)
+    return found
+
+
+def compare(x, y, rtol, atol):
+    """Asserts that x is y: within tolerances, or bit by bit without any."""
+    assert x.shape == y.shape and x.dtype == y.dtype, (x.shape, x.dtype, y.shape, y.dtype)
+    if rtol or atol:
+        wide = np.complex128 if y.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(x.astype(wide), y.astype(wide), rtol=rtol, atol=atol)
+    elif y.dtype.kind == "c":
+        np.testing.assert_array_equal(x, y)
+    else:
+        assert same_bits(x, y), f"found\n{x}\nexpected\n{y}"

@@ -140,7 +140,7 @@ def _convert(lowering, equation):
     pointwise(lowering, var, [node], convert)
 
 
-@rule("copy", "stop_gradient", "sharding_constraint")
+@rule("copy", "stop_gradient", "name", "sharding_constraint")
 def _copy(lowering, equation):
     (operand,), (var,) = equation.invars, equation.outvars
     pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
