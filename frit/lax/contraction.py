@@ -76,7 +76,7 @@ def dot_general(
 def dot(
     lhs: Any,
     rhs: Any,
-    *positional: Any,
+    *,
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
@@ -86,8 +86,6 @@ def dot(
 
     ValueError where the shapes are not those of a plain product and no numbers are given.
     """
-    if positional:
-        precision, preferred_element_type = (*positional, precision, preferred_element_type)[:2]
     if dimension_numbers is None:
         left, right = shape_of(lhs), shape_of(rhs)
         ranks = 1 <= len(left) <= 2 and 1 <= len(right) <= 2

@@ -197,7 +197,12 @@ def _combination(
     types = [typeof(x) for x in starts]
     if any(t.shape for t in types):  # type: ignore[attr-defined]
         shapes = [t.shape for t in types]  # type: ignore[attr-defined]
-        raise ValueError(f"{name} found non-scalar initial value: {shapes}")
+        if name == "reduce":
+            raise ValueError(f"reduce found non-scalar initial value: {shapes}")
+        raise TypeError(
+            "reduce_window expected init_values to be scalars but init_values have shapes "
+            f"{shapes}."
+        )
     count = len(types)
 
     def flat(*values: Any) -> list[Any]:

@@ -162,6 +162,9 @@ def broadcast_in_dim(
         )
     if rank_of(operand) == len(sizes) and not axes and is_array(operand):
         return operand
+    if axes != tuple(sorted(axes)) and len(axes) == rank_of(operand):
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        operand, axes = transpose(operand, order), tuple(axes[i] for i in order)
     return broadcast_in_dim_p(operand, shape=sizes, broadcast_dimensions=axes, sharding=None)
 
 

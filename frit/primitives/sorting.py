@@ -140,6 +140,11 @@ def _top_types(x: ShapedArray, *, k: Any, axis: int) -> list[ShapedArray]:
             "k argument to top_k must be no larger than size along axis; got "
             f"k={k} with shape={list(x.shape)} and axis={axis}"
         )
+    if surely_negative(np.iinfo(np.int32).max + 1 - x.shape[axis]):
+        raise ValueError(
+            "top_k returns int32 indices, which will overflow for array dimensions larger than the "
+            f"maximum int32 ({np.iinfo(np.int32).max}). Got operand.shape={x.shape}"
+        )
     return _chosen_types(x, k, axis)
 
 
