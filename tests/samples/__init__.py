@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ class Sample:
     fixed: positions of operands that have no derivative (orders, indices in float).
     tolerance: of derivatives against finite differences in float64.
     without: laws that do not hold here, by the names in laws.LAWS: `{"batch": "the reason"}`.
+    wide: makes the sample in double precision, where widening operands and types is not enough.
     note: a word that tells samples of one primitive apart.
     """
 
@@ -42,6 +44,7 @@ class Sample:
     fixed: tuple[int, ...] = ()
     tolerance: float = 1e-5
     without: dict[str, str] = field(default_factory=dict)
+    wide: Callable[[], Sample] | None = None
     note: str = ""
 
     def __str__(self) -> str:
