@@ -61,7 +61,7 @@ def trajectory(optim, jit, make):
         params, state = step(gradient(point, i), state, params, *values)
         if i in RECORDED:
             point = params.slow if make in PAIRED else params
-            recorded[str(i)] = [float(x) for p in point.values() for x in np.ravel(p)]
+            recorded[str(i)] = [float(x) for name in sorted(point) for x in np.ravel(point[name])]
     return recorded
 
 
