@@ -26,6 +26,7 @@ from frit.lax.operands import (
 )
 from frit.primitives.conversion import convert_element_type as convert_element_type_p
 from frit.primitives.padding import pad as pad_p
+from frit.primitives.padding import surely_negative
 from frit.primitives.scalar_meaning import convert
 from frit.primitives.shapes import broadcast_in_dim as broadcast_in_dim_p
 from frit.primitives.shapes import concatenate as concatenate_p
@@ -201,6 +202,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
     ValueError where sizes differ and neither is 1.
     """
     sizes = [as_shape(shape) for shape in shapes]
+    for shape in sizes:
+        if any(map(surely_negative, shape)):
+            raise TypeError(
+                "Only non-negative indices are allowed when broadcasting static shapes, but got "
+                f"shape {shape}."
+            )
     if not sizes:
         return ()
     rank = max(map(len, sizes))
