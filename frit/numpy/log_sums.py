@@ -42,8 +42,9 @@ def _logaddexp(x1: Any, x2: Any) -> Any:
 
 def _share(x: Any, total: Any) -> Any:
     """exp(x - total), the part of the sum that is due to x; 1 where both are the same infinity."""
-    infinity = constant_like(lax.real(x), np.inf)
-    same = lax.bitwise_and(lax.eq(x, total), lax.eq(lax.abs(lax.real(x)), infinity))
+    real = lax.real(x) if dtypes.is_complex(dtype_of(x)) else x
+    infinity = constant_like(real, np.inf)
+    same = lax.bitwise_and(lax.eq(x, total), lax.eq(lax.abs(real), infinity))
     return where(same, constant_like(x, 1), lax.exp(lax.sub(x, total)))
 
 
