@@ -56,7 +56,7 @@ class Sample:
 def _text(x: Any) -> str:
     if not hasattr(x, "dtype"):
         return type(x).__name__
-    return f"{np.dtype(x.dtype).name}{list(np.shape(x))}".replace(" ", "")
+    return f"{x.dtype.name}{list(np.shape(x))}".replace(" ", "")
 
 
 def numbers(
