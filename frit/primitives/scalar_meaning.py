@@ -103,17 +103,6 @@ def in_bytes(function: Function) -> Function:
 # --------------------------------------------------------------------------------------- arithmetic
 
 
-@in_bytes
-def add(x: Any, y: Any) -> Any:
-    return np.add(x, y)
-
-
-@in_bytes
-def subtract(x: Any, y: Any) -> Any:
-    return np.subtract(x, y)
-
-
-@in_bytes
 def multiply(x: Any, y: Any) -> Any:
     """The product; of complex numbers (ac - bd) + (ad + bc)i, each product and sum rounded."""
     if x.dtype.kind != "c":
