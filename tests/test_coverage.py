@@ -1,9 +1,7 @@
 """Every primitive has each rule or says why not, has machine code or says why not, and a sample."""
 
-import ast
-import importlib
-import inspect
-import pkgutil
+import pathlib
+import sys
 
 import pytest
 
@@ -12,6 +10,7 @@ from frit.codegen import grouping, library, lower
 from frit.ir.primitive import Absent, Primitive
 from tests.samples import all_samples
 
+TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 RULES = ("evaluate", "jvp", "transpose", "batch")
 
 # Primitives that stand for a function or an effect: their tests are with the interface they serve.
@@ -51,25 +50,12 @@ DISSOLVED = frozenset(
 
 def all_primitives():
     """name -> record, of every module that makes one."""
-    found = {}
-    for package in ("transforms", "primitives"):
-        root = importlib.import_module(f"frit.{package}")
-        for info in pkgutil.iter_modules(root.__path__, f"frit.{package}."):
-            module = importlib.import_module(info.name)
-            for name in _assigned(module):
-                value = getattr(module, name, None)
-                if isinstance(value, Primitive):
-                    assert found.setdefault(value.name, value) is value, value.name
-    return found
-
-
-def _assigned(module):
-    """The names that a module assigns at its top level."""
-    for statement in ast.parse(inspect.getsource(module)).body:
-        if isinstance(statement, ast.AnnAssign):
-            yield statement.target.id
-        elif isinstance(statement, ast.Assign):
-            yield from (n.id for t in statement.targets for n in ast.walk(t) if type(n) is ast.Name)
+    sys.path.insert(0, str(TOOLS))
+    try:
+        import docs
+    finally:
+        sys.path.pop(0)
+    return {p.name: p for members in docs.primitives().values() for p in members}
 
 
 PRIMITIVES = all_primitives()

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import ast
 import importlib
 import pathlib
 import pkgutil
@@ -62,13 +63,22 @@ def modules(package):
 
 def primitives():
     """family -> primitives by name: a family is the module where a record is made."""
-    families, seen = {}, set()
+    families = {}
     for module in [*modules("frit.transforms"), *modules("frit.primitives")]:
-        own = [v for v in vars(module).values() if isinstance(v, Primitive) and v not in seen]
-        seen.update(own)
+        made = [getattr(module, name, None) for name in assigned_names(module)]
+        own = {value for value in made if isinstance(value, Primitive)}
         if own:
             families[module.__name__.split(".")[-1]] = sorted(own, key=lambda p: p.name)
     return families
+
+
+def assigned_names(module):
+    """The names that a module assigns at its top level, imports left aside."""
+    for statement in ast.parse(pathlib.Path(module.__file__).read_text()).body:
+        if isinstance(statement, ast.AnnAssign):
+            yield statement.target.id
+        elif isinstance(statement, ast.Assign):
+            yield from (n.id for t in statement.targets for n in ast.walk(t) if type(n) is ast.Name)
 
 
 def coverage_page():
