@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-
 from frit.api.jitting import jit
 from frit.api.mapping import vmap
 from frit.ir import dims, dtypes
@@ -320,9 +319,7 @@ def _broadcast_batch(x: Any, batch: Any, rank: int) -> Any:
 def _lu_solve(lu: Any, permutation: Any, b: Any, trans: int) -> Any:
     size, shape = shape_of(lu), shape_of(b)
     if len(size) < 2 or not dims.same(size[-1], size[-2]):
-        raise ValueError(
-            f"last two dimensions of LU decomposition must be equal, got shape {size}"
-        )
+        raise ValueError(f"last two dimensions of LU decomposition must be equal, got shape {size}")
     if len(shape) < 1:
         raise ValueError(f"b matrix must have rank >= 1, got shape {shape}")
     is_vector = len(size) == len(shape) + 1

@@ -21,6 +21,7 @@ from numpy import (
 )
 from numpy.exceptions import ComplexWarning
 
+from frit.numpy import fft, linalg
 from frit.numpy.concatenators import (
     c_,
     r_,
@@ -617,6 +618,7 @@ __all__ = [
     "extract",
     "eye",
     "fabs",
+    "fft",
     "fill_diagonal",
     "finfo",
     "flatnonzero",
@@ -719,6 +721,7 @@ __all__ = [
     "less",
     "less_equal",
     "lexsort",
+    "linalg",
     "linspace",
     "load",
     "log",

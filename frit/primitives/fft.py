@@ -66,9 +66,7 @@ def _result_types(x: ShapedArray, *, fft_type: FftType, fft_lengths: Any) -> Sha
                 f"IRFFT input shape {x.shape} minor dimensions must be equal to all except the "
                 f"last fft_length, got fft_lengths={fft_lengths}"
             )
-        return x.update(
-            shape=(*lead, *fft_lengths), dtype=np.dtype(f"f{x.dtype.itemsize // 2}")
-        )
+        return x.update(shape=(*lead, *fft_lengths), dtype=np.dtype(f"f{x.dtype.itemsize // 2}"))
     else:
         shape, dtype = x.shape, x.dtype
     if not _same(last, fft_lengths):

@@ -66,7 +66,9 @@ def _cholesky_jvp(primals: Any, tangents: Any) -> Any:
     factor = lower_triangle(cholesky(x))
     if is_zero(t):
         return factor, zero_tangent(factor)
-    half = solve_triangular(factor, t, left_side=False, lower=True, transpose_a=True, conjugate_a=True)
+    half = solve_triangular(
+        factor, t, left_side=False, lower=True, transpose_a=True, conjugate_a=True
+    )
     whole = solve_triangular(factor, half, left_side=True, lower=True)
     return factor, product(factor, _lower_half(whole))
 

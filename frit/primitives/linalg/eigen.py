@@ -80,8 +80,7 @@ def _inverse_gaps(w: Any) -> Any:
 def _eigh_shapes(shape: Any, *, subset_by_index: Any, **_: Any) -> Any:
     check_square(
         shape,
-        "Argument to symmetric eigendecomposition must have shape [..., n, n], got shape "
-        f"{shape}",
+        f"Argument to symmetric eigendecomposition must have shape [..., n, n], got shape {shape}",
     )
     n = shape[0]
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
@@ -291,7 +290,9 @@ schur = matrix_primitive(
     "schur",
     ranks=(2,),
     shapes=_schur_shapes,
-    element_types=lambda dtype, *, compute_schur_vectors, **_: (dtype,) * (1 + compute_schur_vectors),
+    element_types=lambda dtype, *, compute_schur_vectors, **_: (
+        (dtype,) * (1 + compute_schur_vectors)
+    ),
     evaluate=_schur_evaluate,
     multiple_results=True,
     jvp=absent(_NO_JVP),

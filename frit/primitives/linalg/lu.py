@@ -153,4 +153,3 @@ def _inverse_of(permutation: Any) -> Any:
     axis = len(shape) - 1
     places = iota(dtype=INT32, shape=shape, dimension=axis, sharding=None)
     return sort(permutation, places, dimension=axis, is_stable=True, num_keys=1)[1]
-

@@ -1,6 +1,6 @@
 """The family of primitives on matrices, and the arithmetic on matrices that their rules need.
 
-    (…, m, n), (…, k) -> (…, m, k)        the leading axes are a batch, of one shape for all operands
+    (…, m, n), (…, k) -> (…, m, k)       the leading axes are a batch, of one shape for all operands
 
 A member is a function of single matrices (`evaluate`) and of the shapes of single matrices
 (`shapes`); batches, types, mapping and failure are the family's: a member that raises Failed gives
@@ -80,9 +80,7 @@ def matrix_primitive(
         if not multiple_results:
             return ShapedArray((*batch, *found), made, weak)
         each = made if isinstance(made, tuple) else (made,) * len(found)
-        return [
-            ShapedArray((*batch, *s), d, weak) for s, d in zip(found, each, strict=True)
-        ]
+        return [ShapedArray((*batch, *s), d, weak) for s, d in zip(found, each, strict=True)]
 
     def evaluate_all(*arrays: Any, **params: Any) -> Any:
         arrays = tuple(map(np.asarray, arrays))
@@ -330,9 +328,7 @@ def rows_in_order(x: Any, permutation: Any) -> Any:
     return gather(
         x,
         indices,
-        dimension_numbers=GatherDimensionNumbers(
-            (count + 1,), (count,), (count,), batch, batch
-        ),
+        dimension_numbers=GatherDimensionNumbers((count + 1,), (count,), (count,), batch, batch),
         slice_sizes=(*(1,) * count, 1, shape[-1]),
         indices_are_sorted=False,
         unique_indices=False,

@@ -43,7 +43,7 @@ def _work(found: Any) -> Any:
     return found[:-2]
 
 
-# ------------------------------------------------------------------------------------ the reflectors
+# ----------------------------------------------------------------------------------- the reflectors
 
 
 def _geqrf_evaluate(x: Any) -> Any:
@@ -110,7 +110,9 @@ householder_product = matrix_primitive(
 )
 
 
-def _ormqr_shape(a_shape: Any, taus_shape: Any, c_shape: Any, *, left: bool, transpose: bool) -> Any:
+def _ormqr_shape(
+    a_shape: Any, taus_shape: Any, c_shape: Any, *, left: bool, transpose: bool
+) -> Any:
     if not dims.same(c_shape[0 if left else 1], a_shape[0]):
         side = "rows as" if left else "columns as"
         more = "" if left else " has rows"
@@ -136,9 +138,7 @@ def _ormqr_evaluate(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -
     return _work(found)[0]
 
 
-ormqr = matrix_primitive(
-    "ormqr", ranks=(2, 1, 2), shapes=_ormqr_shape, evaluate=_ormqr_evaluate
-)
+ormqr = matrix_primitive("ormqr", ranks=(2, 1, 2), shapes=_ormqr_shape, evaluate=_ormqr_evaluate)
 
 
 # ----------------------------------------------------------------------------------------------- qr
@@ -184,7 +184,9 @@ def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     return of_q, product(sub(w, turn), r)
 
 
-def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool, **params: Any) -> Any:
+def _qr_jvp(
+    primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool, **params: Any
+) -> Any:
     (x,), (t,) = primals, tangents
     results = qr(x, pivoting=pivoting, full_matrices=full_matrices, **params)
     if is_zero(t):

@@ -66,11 +66,9 @@ def _evaluate(
     if subset_by_index not in (None, (0, min(m, n))):
         raise NotImplementedError("subset_by_index not implemented for CPU and GPU")
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
-        raise NotImplementedError(
-            "The SVD Jacobi and Polar algorithms are not implemented on CPU."
-        )
+        raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
     if not x.size:
-        k = (max(m, n) if full_matrices else 0)
+        k = max(m, n) if full_matrices else 0
         bases = np.eye(m, k if m else 0, dtype=x.dtype), np.eye(k if n else 0, n, dtype=x.dtype)
         return (np.zeros(0), *bases)[: 3 if compute_uv else 1]
     name = "gesvd" if algorithm == SvdAlgorithm.QR else "gesdd"
@@ -82,7 +80,9 @@ def _evaluate(
     return (s, u, vh)[: 3 if compute_uv else 1]
 
 
-def _jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool, **params: Any) -> Any:
+def _jvp(
+    primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool, **params: Any
+) -> Any:
     """s' = re diag(p), for p = u^H x' v; u' and v' from the gaps of the squares of s.
 
     Townsend, "Differentiating the singular value decomposition", 2016.

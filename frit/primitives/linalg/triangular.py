@@ -278,7 +278,9 @@ def _rotated(diagonal: Any, by: int) -> Any:
     size = shape_of(diagonal)[-1]
     if by > 0:
         kept = slice_axis(diagonal, axis, 0, size - 1)
-        return concatenate(constant_array(slice_axis(diagonal, axis, 0, 1), 0), kept, dimension=axis)
+        return concatenate(
+            constant_array(slice_axis(diagonal, axis, 0, 1), 0), kept, dimension=axis
+        )
     kept = slice_axis(diagonal, axis, 1, size)
     return concatenate(kept, constant_array(slice_axis(diagonal, axis, 0, 1), 0), dimension=axis)
 
