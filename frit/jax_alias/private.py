@@ -2,10 +2,10 @@
 
 PRIVATE maps a dotted path in `jax._src` to an object of ours. Each entry is one of:
 
-    a setting        of frit.config, or an `Option` that remembers a value and does nothing
-    a twin           frit's own object that plays the same part (`trace_state_clean`, `subjaxprs`)
-    a constant fact  about this machine or version ("no CUDA", "not a sanitizer build")
-    a `Quiet`        for caches of jax that code clears, and that frit does not have
+    a setting        of frit.config, or an `Option` that remembers a value only (options)
+    a constant fact  about this machine or version: "no CUDA", "not a sanitizer build" (facts)
+    a `Quiet`        for caches of jax that code clears, and that frit does not have (facts)
+    a twin           frit's own object that plays the same part, or a small function here
 
 Names that are public elsewhere are in `redirects.json`.
 """
@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import enum
 import functools
-import importlib
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -27,138 +24,18 @@ import numpy as np
 
 import frit
 import frit.numpy as jnp
-from frit.config import Setting, config
+from frit import trees
+from frit.api import signatures
 from frit.ir import check, dims, dtypes, primitive, types
+from frit.jax_alias.facts import JAXLIB, VERSION, VERSION_INFO, machine_modules
+from frit.jax_alias.options import config_module, under
+from frit.numpy import promotion
+from frit.numpy.index_update import IndexUpdateHelper
+from frit.numpy.indexing import take_index
+from frit.primitives import random_bits
+from frit.runtime.array import Array
 
-VERSION = "0.10.2"
-VERSION_INFO = (0, 10, 2)
-
-
-def _under(prefix: str, **objects: Any) -> dict[str, Any]:
-    """Entries for names of one private module."""
-    return {f"jax._src.{prefix}.{name}": value for name, value in objects.items()}
-
-
-# ---- settings -----------------------------------------------------------------------------------
-
-
-class Option:
-    """A setting of jax that frit does not have: it remembers its value, which has no effect."""
-
-    def __init__(self, name: str, default: Any = None) -> None:
-        self.name, self.default, self.value = name, default, default
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    @contextmanager
-    def __call__(self, value: Any = True) -> Iterator[None]:
-        before, self.value = self.value, value
-        try:
-            yield
-        finally:
-            self.value = before
-
-
-class ExplicitX64Mode(enum.IntEnum):
-    """What asking for a 64-bit type does while those are off."""
-
-    WARN = 1
-    ERROR = 2
-    ALLOW = 3
-
-
-class EffortLevel(enum.Enum):
-    """How hard a compiler tries; frit has one level."""
-
-    UNKNOWN = 0
-    O0 = 9
-    O1 = 19
-    O2 = 29
-    O3 = 39
-
-
-_IGNORED_OPTIONS = {
-    "compilation_cache_dir": None,
-    "custom_vjp3": False,
-    "debug_key_reuse": False,
-    "disable_bwd_checks": False,
-    "embedded_constants_max_bytes": -1,
-    "enable_compilation_cache": False,
-    "explicit_x64_dtypes": ExplicitX64Mode.WARN,
-    "jax_ragged_dot_use_ragged_dot_instruction": False,
-    "numpy_array_api": True,
-    "persistent_cache_min_compile_time_secs": 1.0,
-    "persistent_cache_min_entry_size_bytes": 0,
-    "pmap_shmap_merge": True,
-    "raise_persistent_cache_errors": False,
-    "random_seed_offset": 0,
-    "remat3": False,
-    "threefry_gpu_kernel_lowering": False,
-    "transfer_guard": None,
-    "use_direct_linearize": True,
-    "use_shardy_partitioner": True,
-    "use_simplified_jaxpr_constants": False,
-}
-
-
-class _States(dict):
-    """Settings under their public names, `jax_enable_x64`; unknown ones are remembered."""
-
-    def __missing__(self, name: str) -> Option:
-        self[name] = Option(name)
-        return self[name]
-
-
-def _from_environment(convert: Callable[[str], Any]) -> Callable[[str, Any], Any]:
-    def read(name: str, default: Any) -> Any:
-        text = os.environ.get(name)
-        return default if text is None else convert(text)
-
-    return read
-
-
-def _flag(name: str, default: Any = None, *_: Any, **__: Any) -> Option:
-    return Option(name, default)
-
-
-def _settings() -> dict[str, Any]:
-    """frit's own settings by name, and the ignored ones."""
-    module = importlib.import_module("frit.config")
-    ours = {name: value for name, value in vars(module).items() if isinstance(value, Setting)}
-    return {name: Option(name, value) for name, value in _IGNORED_OPTIONS.items()} | ours
-
-
-def _config_module() -> dict[str, Any]:
-    settings = _settings()
-    states = _States({f"jax_{name}": setting for name, setting in settings.items()})
-
-    def read(name: str) -> Any:
-        return states[name].value
-
-    def update(name: str, value: Any) -> None:
-        setting = states[name]
-        if isinstance(setting, Option):
-            setting.value = value
-        else:
-            config.update(name, value)
-
-    as_bool = lambda text: text.strip().lower() in ("1", "true", "yes", "on", "y", "t")
-    flags = ("bool_flag", "int_flag", "string_flag", "enum_flag", "float_flag")
-    return _under(
-        "config",
-        **settings,
-        **dict.fromkeys(flags, _flag),
-        bool_env=_from_environment(as_bool),
-        int_env=_from_environment(int),
-        config=config,
-        config_states=states,
-        update=update,
-        _read=read,
-        parse_flags_with_absl=lambda: None,
-        ExplicitX64Mode=ExplicitX64Mode,
-        EffortLevel=EffortLevel,
-    )
+__all__ = ["JAXLIB", "PRIVATE", "VERSION", "VERSION_INFO"]
 
 
 # ---- dtypes -------------------------------------------------------------------------------------
@@ -216,7 +93,7 @@ def _dtypes_module() -> dict[str, Any]:
     ]
     scalars = {kind: np.dtype(name) for kind, name in dtypes.PYTHON_SCALARS.items()}
     small_integers = "int2 uint2 int4 uint4".split()
-    return _under(
+    return under(
         "dtypes",
         **{name: getattr(ml_dtypes, name) for name in names},
         _float8_dtypes=_float8(),
@@ -286,7 +163,7 @@ def _unzip(width: int) -> Callable[[Iterable[Any]], tuple[tuple[Any, ...], ...]]
 
 
 def _util_module() -> dict[str, Any]:
-    return _under(
+    return under(
         "util",
         Mutex=threading.Lock,
         clear_all_caches=lambda: frit.clear_caches(),
@@ -308,7 +185,7 @@ def _util_module() -> dict[str, Any]:
 
 def _core_module() -> dict[str, Any]:
     """Types, tracers and the state of tracing."""
-    return _under(
+    return under(
         "core",
         JaxprTypeError=check.JaxprTypeError,
         Trace=primitive.Interpreter,
@@ -331,104 +208,120 @@ def _core_module() -> dict[str, Any]:
     )
 
 
-# ---- machine and build --------------------------------------------------------------------------
+# ---- twins --------------------------------------------------------------------------------------
 
 
-class Quiet:
-    """Answers every attribute and call with itself: for caches that code clears or counts."""
+class IndexingStrategy(enum.Enum):
+    """How an index is carried out. frit chooses by itself: any strategy gives the same result."""
 
-    misses = hits = 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        return self
+    AUTO = "auto"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    STATIC_SLICE = "static_slice"
+    DYNAMIC_SLICE = "dynamic_slice"
 
 
-class Backend:
-    """What a client of a platform tells about itself: a CPU."""
-
-    platform = "cpu"
-    platform_version = "frit"
-    runtime_type = "frit"
-
-    def devices(self) -> list[Any]:
-        return frit.devices()
-
-    local_devices = devices
-
-    def device_count(self) -> int:
-        return len(self.devices())
-
-    def process_index(self) -> int:
-        return 0
+def rewriting_take(x: Any, index: Any, *, strategy: Any = None, **options: Any) -> Any:
+    """x[index]; TypeError where a static slice is asked for and the index is not static."""
+    known = {"indices_are_sorted", "unique_indices", "mode", "fill_value"}
+    chosen = {name: value for name, value in options.items() if name in known}
+    wraps = options.get("normalize_indices", True)
+    return take_index(jnp.asarray(x), index, wrap_negative_indices=wraps, **chosen)
 
 
-@functools.cache
-def get_backend(platform: str | None = None) -> Backend:
-    """The CPU backend; RuntimeError for another platform."""
-    if platform not in (None, "", "cpu"):
-        raise RuntimeError(f"Unknown backend: {platform!r} requested, but frit has only 'cpu'")
-    return Backend()
+@dataclass(frozen=True)
+class Slice:
+    """A slice with a start that may be traced, and a known size and stride."""
+
+    start: Any
+    size: Any
+    stride: int = 1
 
 
-class _Build:
-    """Facts about jaxlib's build, which has no counterpart here."""
+def infer_argnums_and_argnames(signature: Any, argnums: Any, argnames: Any) -> tuple[Any, Any]:
+    """Marked arguments by number and by name, each inferred from the other where it is None."""
+    if argnums is None and argnames is None:
+        return (), ()
+    marked = signatures.resolve_marked(None, signature, argnums, argnames, "static")
+    return marked.numbers, marked.names
 
-    is_asan = is_msan = is_tsan = is_sanitized = staticmethod(lambda: False)
-    is_optimized_build = staticmethod(lambda: True)
-    get_internal_device_put_info = staticmethod(dict)
+
+def broadcast_flattened_prefix_with_treedef(
+    prefix_leaves: Sequence[Any], prefix_tree: Any, full_tree: Any
+) -> list[Any]:
+    """For each leaf of the full tree, the leaf of the prefix above it."""
+    marks = prefix_tree.unflatten(range(len(prefix_leaves)))
+    example = full_tree.unflatten([0] * full_tree.num_leaves)
+    return [prefix_leaves[at] for at in trees.broadcast_prefix(marks, example)]
 
 
-def _machine_modules() -> dict[str, Any]:
-    no_cuda = None
+def convert_element_type(x: Any, new_dtype: Any = None, weak_type: bool = False, **_: Any) -> Any:
+    """x as `new_dtype` (its own for None), weakly typed or not."""
+    dtype = types.typeof(x).dtype if new_dtype is None else dtypes.canonicalize(new_dtype)
+    return promotion.convert(x, dtype, weak_type)
+
+
+def _key_modules() -> dict[str, Any]:
     return {
-        **_under(
-            "xla_bridge",
-            backend_pjrt_c_api_version=lambda *_, **__: (0, 0),
-            backend_stablehlo_version=lambda *_, **__: (0, 0, 0),
-            devices=lambda backend=None: frit.devices(backend),
-            get_backend=get_backend,
-            local_devices=lambda *_, **options: frit.devices(options.get("backend")),
-            num_cpu_devices=Option("num_cpu_devices", -1),
+        **under(
+            "random.prng",
+            KeyTy=random_bits.KeyTy,
+            PRNGImpl=random_bits.PRNGImpl,
+            PRNGKeyArray=KeyArray,
+            prngs=random_bits.IMPLEMENTATIONS,
+            random_bits=random_bits.random_bits,
+            random_unwrap=random_bits.random_unwrap,
+            random_wrap=random_bits.random_wrap,
         ),
-        **_under("cloud_tpu_init", running_in_cloud_tpu_vm=False),
-        **_under(
-            "lib",
-            _jax=_Build,
-            cuda_versions=no_cuda,
-            jaxlib_extension_version=10**6,
-            version=VERSION_INFO,
-            version_str=VERSION,
+        **under("random", default_prng_impl=random_bits.default_implementation),
+        **under("random.threefry2x32", threefry_prng_impl=random_bits.THREEFRY),
+    }
+
+
+class _KeyArrayMeta(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, frit.Array) and isinstance(x.dtype, random_bits.KeyTy)
+
+
+class KeyArray(metaclass=_KeyArrayMeta):
+    """The class of arrays of random keys, for isinstance; arrays of keys are plain arrays here."""
+
+
+def _array_modules() -> dict[str, Any]:
+    return {
+        **under("array", ArrayImpl=Array, at=IndexUpdateHelper),
+        **under("indexing", Slice=Slice),
+        **under("numpy.indexing", IndexingStrategy=IndexingStrategy, rewriting_take=rewriting_take),
+        **under(
+            "numpy.util",
+            check_arraylike=promotion.check_arraylike,
+            promote_dtypes=promotion.promote_dtypes,
+            promote_dtypes_inexact=promotion.promote_dtypes_inexact,
         ),
-        **_under("compilation_cache", _cache=None, reset_cache=lambda: None),
-        **_under("compilation_cache", is_persistent_cache_enabled=lambda: False),
-        **_under("deprecations", is_accelerated=lambda name: False, warn=lambda *_, **__: None),
-        **_under("dispatch", runtime_tokens=Quiet(), xla_primitive_callable=Quiet()),
-        **_under("lax.control_flow", common=Quiet()),
-        **_under("interpreters.mlir", _platforms_with_donation=(), ir=ModuleType("ir")),
+        **under(
+            "lax.lax",
+            _const=promotion.constant_like,
+            _convert_element_type=convert_element_type,
+            asarray=jnp.asarray,
+        ),
+    }
+
+
+def _call_modules() -> dict[str, Any]:
+    broadcast = broadcast_flattened_prefix_with_treedef
+    return {
+        **under("tree_util", broadcast_flattened_prefix_with_treedef=broadcast),
+        **under("api_util", infer_argnums_and_argnames=infer_argnums_and_argnames),
     }
 
 
 PRIVATE: dict[str, Any] = {
-    **_config_module(),
-    **_core_module(),
+    **config_module(),
     **_dtypes_module(),
     **_util_module(),
-    **_machine_modules(),
+    **machine_modules(),
+    **_key_modules(),
+    **_array_modules(),
+    **_core_module(),
+    **_call_modules(),
 }
-
-
-def _jaxlib_modules() -> dict[str, ModuleType]:
-    """jaxlib as a package with a version, which is all that programs ask of it."""
-    modules = {name: ModuleType(name) for name in ("jaxlib", "jaxlib.version")}
-    for module in modules.values():
-        module.__dict__.update(__version__=VERSION, __path__=[])
-    modules["jaxlib"].__dict__["version"] = modules["jaxlib.version"]
-    return modules
-
-
-JAXLIB = _jaxlib_modules()
