@@ -164,10 +164,13 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after, or outside, the transformation that made it."""
 
+    tracer: Any = None
+
     def __init__(self, tracer: Any) -> None:
         if isinstance(tracer, str):
             super().__init__(tracer)
             return
+        self.tracer = tracer
         made = getattr(tracer, "made_at", NOWHERE)
         super().__init__(
             "Encountered an unexpected tracer. A function transformed by frit had a side effect: "

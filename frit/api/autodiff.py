@@ -145,6 +145,11 @@ class LinearMap:
     def jaxpr(self) -> Jaxpr:
         return self.jaxpr_and_consts.jaxpr
 
+    @property
+    def func(self) -> functools.partial[Any]:
+        """The function as a partial of its jaxpr, where other code looks for it."""
+        return functools.partial(run_jaxpr, self.jaxpr, self.jaxpr_and_consts.consts)
+
     def __call__(self, *tangents: Any) -> Any:
         leaves, tree = trees.flatten(tangents)
         if tree != self.in_tree:

@@ -140,6 +140,16 @@ class Primitive:
             return self.enter(interpreter, operands, params)
         return interpreter.apply(self, operands, params)
 
+    @property
+    def impl(self) -> Callable[..., Any]:
+        """How the primitive computes, as a function of arrays."""
+        return self.evaluate
+
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets how the primitive computes; for those who bring primitives of their own."""
+        self.evaluate = impl
+        return impl
+
     def types_of_results(self, operand_types: Sequence[AbstractValue], params: Params) -> list[Any]:
         """The result types as a list, whether there is one or many."""
         found = self.result_types(*operand_types, **params)

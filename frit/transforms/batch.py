@@ -8,12 +8,13 @@ with mapped axes in front.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from frit.ir.jaxpr import ClosedJaxpr, run_closed
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, run_closed, subjaxprs
 from frit.ir.primitive import (
     Interpreter,
     Level,
@@ -66,25 +67,46 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
 
 
-def names_axis(params: Params, name: Any) -> bool:
-    """Whether a collective's parameters mention the axis `name`."""
+def names_axis(primitive: Primitive, params: Params, name: Any) -> bool:
+    """Whether an equation, or one in a jaxpr among its parameters, mentions the mapped axis `name`."""
     if name is None:
         return False
+    if primitive.uses_axis_names:
+        return name in _names_among(params)
+    return any(name in _names_within(jaxpr) for jaxpr in subjaxprs(params))
+
+
+def _names_among(params: Params) -> set[Any]:
+    found: set[Any] = set()
     for key in ("axis_name", "axes", "axis_names"):
-        found = params.get(key)
-        if found is not None and (
-            name == found or (isinstance(found, (tuple, list)) and name in found)
-        ):
-            return True
-    return False
+        value = params.get(key)
+        found.update(value if isinstance(value, (tuple, list)) else (value,))
+    return found
+
+
+_names_of_jaxpr: weakref.WeakKeyDictionary[Jaxpr, set[Any]] = weakref.WeakKeyDictionary()
+
+
+def _names_within(jaxpr: Jaxpr) -> set[Any]:
+    """The axis names that the equations of a jaxpr mention."""
+    found = _names_of_jaxpr.get(jaxpr)
+    if found is None:
+        found = set()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.uses_axis_names:
+                found |= _names_among(eqn.params)
+            for inner in subjaxprs(eqn):
+                found |= _names_within(inner)
+        _names_of_jaxpr[jaxpr] = found
+    return found
 
 
 class BatchInterpreter(Interpreter):
     """Runs each primitive on all slices at once, by its batch rule, under the parent."""
 
-    def __init__(self, parent: Interpreter, axis: Axis) -> None:
+    def __init__(self, parent: Interpreter, axis: Axis, level: Level | None = None) -> None:
         self.parent, self.axis = parent, axis
-        self.level = Level("vmap")
+        self.level = level or Level("vmap")
 
     def parts(self, value: Any) -> tuple[Any, int | None]:
         return (value.value, value.axis) if self.owns(value) else (value, None)
@@ -96,9 +118,7 @@ class BatchInterpreter(Interpreter):
         parts = [self.parts(x) for x in operands]
         values, mapped = [v for v, _ in parts], [d for _, d in parts]
         with interpreting(self.parent):
-            if all(d is None for d in mapped) and not (
-                primitive.uses_axis_names and names_axis(params, self.axis.name)
-            ):
+            if all(d is None for d in mapped) and not names_axis(primitive, params, self.axis.name):
                 return primitive.bind_with(self.parent, operands, params)
             results, out = primitive.batch(self.axis, values, mapped, **params)
         if primitive.multiple_results:
@@ -115,16 +135,13 @@ class BatchInterpreter(Interpreter):
     ) -> list[Any]:
         parts = [self.parts(x) for x in operands]
         values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
-        if all(d is None for d in mapped):
-            with interpreting(self.parent):
-                return self.parent.custom_jvp(primitive, function, rule, operands, params)
-        out: list[Any] = []
-        batched = _stacked(function, self.axis, mapped, out)
-        batched_rule = _stacked_jvp_rule(rule, self.axis, mapped)
+        out: list[int | None] = []
+        batched = _stacked(function, self.axis, mapped, self.level, out)
+        batched_rule = _stacked_jvp_rule(rule, self.axis, mapped, self.level, out)
         with interpreting(self.parent):
             plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
             results = self.parent.custom_jvp(primitive, batched, batched_rule, values, plain)
-        return [BatchTracer(self.level, r, 0) for r in results]
+        return [self.join(r, d) for r, d in zip(results, out, strict=True)]
 
     def custom_vjp(
         self,
@@ -137,37 +154,39 @@ class BatchInterpreter(Interpreter):
     ) -> list[Any]:
         parts = [self.parts(x) for x in operands]
         values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
-        if all(d is None for d in mapped):
-            with interpreting(self.parent):
-                return self.parent.custom_vjp(
-                    primitive, function, forward, backward, operands, params
-                )
-        out: list[Any] = []
-        batched = _stacked(function, self.axis, mapped, out)
-        rules = _StackedVJPRules(
-            forward, backward, self.axis, mapped[params.get("num_consts", 0) :]
-        )
+        out: list[int | None] = []
+        batched = _stacked(function, self.axis, mapped, self.level, out)
+        own = mapped[params.get("num_consts", 0) :]
+        rules = _StackedVJPRules(forward, backward, self.axis, own, self.level, out)
         with interpreting(self.parent):
             plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
             results = self.parent.custom_vjp(
                 primitive, batched, rules.forward, rules.backward, values, plain
             )
-        return [BatchTracer(self.level, r, 0) for r in results]
+        return [self.join(r, d) for r, d in zip(results, out, strict=True)]
 
 
-def _stacked(function: Any, axis: Axis, mapped: Sequence[Any], out: list[Any]) -> Any:
-    """`function` on stacked operands, all of its results stacked in front."""
+def _stacked(
+    function: Any, axis: Axis, mapped: Sequence[Any], level: Level, out: list[int | None]
+) -> Any:
+    """`function` on stacked operands; `out` tells which results are stacked, in front."""
 
     def stacked(*values: Any) -> list[Any]:
-        results, dims = batch(function, axis, values, mapped)
-        out[:] = dims
-        return [to_axis(r, d, 0, axis.size) for r, d in zip(results, dims, strict=True)]
+        results, dims = batch(function, axis, values, mapped, level)
+        out[:] = [None if d is None else 0 for d in dims]
+        return [_in_front(r, d) for r, d in zip(results, dims, strict=True)]
 
     stacked.__name__ = getattr(function, "__name__", "function")
     return stacked
 
 
-def _stacked_jvp_rule(rule: Any, axis: Axis, mapped: tuple[Any, ...]) -> Any:
+def _in_front(value: Any, mapped: int | None) -> Any:
+    return value if mapped is None else move_axis(value, mapped, 0)
+
+
+def _stacked_jvp_rule(
+    rule: Any, axis: Axis, mapped: tuple[Any, ...], level: Level, out: list[int | None]
+) -> Any:
     def stacked(primals: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
         zero = [is_zero(t) for t in tangents]
         dims = list(mapped[len(mapped) - len(primals) :])
@@ -186,8 +205,17 @@ def _stacked_jvp_rule(rule: Any, axis: Axis, mapped: tuple[Any, ...]) -> Any:
             count = len(results)
             return [*results, *map(instantiate, moved)]
 
-        found, out = batch(both, axis, [*primals, *given], [*dims, *given_dims])
-        found = [to_axis(r, d, 0, axis.size) for r, d in zip(found, out, strict=True)]
+        found, axes = batch(both, axis, [*primals, *given], [*dims, *given_dims], level)
+        known = out or [None] * count
+        together = [
+            None if a is None and b is None and k is None else 0
+            for a, b, k in zip(axes[:count], axes[count:], known, strict=True)
+        ]
+        out[:] = together
+        found = [
+            r if t is None else to_axis(r, d, 0, axis.size)
+            for r, d, t in zip(found, axes, [*together, *together], strict=True)
+        ]
         return found[:count], found[count:]
 
     stacked.__name__ = getattr(rule, "__name__", "jvp")
@@ -197,8 +225,13 @@ def _stacked_jvp_rule(rule: Any, axis: Axis, mapped: tuple[Any, ...]) -> Any:
 class _StackedVJPRules:
     """The forward and backward rules of a custom_vjp function, on stacked values."""
 
-    def __init__(self, forward: Any, backward: Any, axis: Axis, mapped: tuple[Any, ...]) -> None:
+    def __init__(
+        self, forward: Any, backward: Any, axis: Axis, mapped: tuple[Any, ...], level: Level,
+        out: list[int | None],
+    ) -> None:  # fmt: skip
         self._forward, self._backward, self.axis, self.mapped = forward, backward, axis, mapped
+        self.level, self.out = level, out
+        self.residual_axes: list[int | None] = []
 
     def forward(self, primals: list[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         counts: list[int] = []
@@ -208,9 +241,22 @@ class _StackedVJPRules:
             counts[:] = [len(results)]
             return [*results, *residuals]
 
-        found, dims = batch(run, self.axis, primals, self.mapped)
-        found = [to_axis(r, d, 0, self.axis.size) for r, d in zip(found, dims, strict=True)]
-        return found[: counts[0]], found[counts[0] :]
+        found, dims = batch(run, self.axis, primals, self.mapped, self._running_level())
+        n = counts[0]
+        known = self.out or [None] * n
+        self.out[:] = [
+            None if d is None and k is None else 0 for d, k in zip(dims[:n], known, strict=True)
+        ]
+        results = [
+            r if t is None else to_axis(r, d, 0, self.axis.size)
+            for r, d, t in zip(found[:n], dims[:n], self.out, strict=True)
+        ]
+        self.residual_axes = dims[n:]
+        return results, found[n:]
+
+    def _running_level(self) -> Level | None:
+        """The level of the vmap that the rules belong to, while it runs."""
+        return None if self.level.finished else self.level
 
     def backward(self, residuals: list[Any], cts: list[Any]) -> list[Any]:
         nonzero = [not is_zero(ct) for ct in cts]
@@ -219,17 +265,17 @@ class _StackedVJPRules:
         def run(*values: Any) -> list[Any]:
             rest = iter(values[len(residuals) :])
             full = [
-                next(rest) if nz else Zero(ct.aval.without_axis(0))
-                for ct, nz in zip(cts, nonzero, strict=True)
+                next(rest) if nz else Zero(ct.aval.without_axis(d))
+                for ct, nz, d in zip(cts, nonzero, self.out, strict=True)
             ]
             found = self._backward(list(values[: len(residuals)]), full)
             types[:] = [ct if is_zero(ct) else None for ct in found]
             return [ct for ct in found if not is_zero(ct)]
 
         given = [ct for ct, nz in zip(cts, nonzero, strict=True) if nz]
-        found, dims = batch(
-            run, self.axis, [*residuals, *given], [0] * (len(residuals) + len(given))
-        )
+        given_axes = [d for d, nz in zip(self.out, nonzero, strict=True) if nz]
+        axes = [*self.residual_axes, *given_axes]
+        found, dims = batch(run, self.axis, [*residuals, *given], axes, self._running_level())
         pairs = iter(zip(found, dims, strict=True))
         result: list[Any] = []
         for zero, target in zip(types, self.mapped, strict=True):
@@ -241,6 +287,9 @@ class _StackedVJPRules:
                 )
                 continue
             ct, d = next(pairs)
+            if d is None and all(o is None for o in self.out):
+                result.append(ct)  # the function ran once, for all lanes
+                continue
             ct = to_axis(ct, d, 0, self.axis.size)
             if target is None:
                 result.append(reduce_sum(ct, axes=(0,), out_sharding=None))
@@ -254,9 +303,13 @@ def batch(
     axis: Axis,
     operands: Sequence[Any],
     mapped: Sequence[int | None],
+    level: Level | None = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """Results of `function` on all slices, and where each has its mapped axis (None: it has none)."""
-    interpreter = BatchInterpreter(current_interpreter(), axis)
+    """Results of `function` on all slices, and where each has its mapped axis (None: it has none).
+
+    level: that of a vmap which is still running, of which this is a part.
+    """
+    interpreter = BatchInterpreter(current_interpreter(), axis, level)
     values = [interpreter.join(x, d) for x, d in zip(operands, mapped, strict=True)]
     named = nullcontext() if axis.name is None else axis_bound(axis.name, axis.size)
     try:
@@ -264,7 +317,8 @@ def batch(
             outputs = function(*values)
         parts = [interpreter.parts(x) for x in outputs]
     finally:
-        interpreter.level.finished = True
+        if level is None:
+            interpreter.level.finished = True
     return [v for v, _ in parts], [d for _, d in parts]
 
 

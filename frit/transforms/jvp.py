@@ -9,9 +9,11 @@ d = mul t c in (b, d) }.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from frit.errors import UnexpectedTracerError
 from frit.ir.jaxpr import ClosedJaxpr, run_closed
 from frit.ir.primitive import (
     Interpreter,
@@ -73,6 +75,24 @@ class JVPInterpreter(Interpreter):
             return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, tangent)
 
+    @contextmanager
+    def _explaining_closures(self, kind: str, params: Params) -> Iterator[None]:
+        """Says what is wrong where a custom function closes over a value being differentiated."""
+        try:
+            yield
+        except UnexpectedTracerError as error:
+            level = getattr(error.tracer, "level", None)
+            if level is not self.level or level.finished:
+                raise
+            name = params.get("name", "the function")
+            raise UnexpectedTracerError(
+                f"Detected differentiation of the {kind} function {name} with respect to a "
+                f"closed-over value. That isn't supported (it can't close over values being "
+                f"differentiated) because the custom rule only specifies how to differentiate "
+                f"{name} with respect to explicit input parameters. Try passing the closed-over "
+                f"value into {name} as an argument, and adapting the rule."
+            ) from None
+
     def custom_jvp(
         self,
         primitive: Primitive,
@@ -82,11 +102,11 @@ class JVPInterpreter(Interpreter):
         params: Params,
     ) -> list[Any]:
         if not any([self.owns(x) for x in operands]):
-            with interpreting(self.parent):
+            with interpreting(self.parent), self._explaining_closures("custom_jvp", params):
                 return self.parent.custom_jvp(primitive, function, rule, operands, params)
         primals, tangents = zip(*[self.parts(x) for x in operands], strict=True)
         skipped = params.get("num_consts", 0)
-        with interpreting(self.parent):
+        with interpreting(self.parent), self._explaining_closures("custom_jvp", params):
             if not params.get("symbolic_zeros"):
                 tangents = tuple(instantiate(t) for t in tangents)
             results, out = rule(list(primals[skipped:]), list(tangents[skipped:]))
@@ -102,14 +122,14 @@ class JVPInterpreter(Interpreter):
         params: Params,
     ) -> list[Any]:
         if not any([self.owns(x) for x in operands]):
-            with interpreting(self.parent):
+            with interpreting(self.parent), self._explaining_closures("custom_vjp", params):
                 return self.parent.custom_vjp(
                     primitive, function, forward, backward, operands, params
                 )
         primals, tangents = zip(*[self.parts(x) for x in operands], strict=True)
         skipped = params.get("num_consts", 0)
         primals, tangents = primals[skipped:], tangents[skipped:]
-        with interpreting(self.parent):
+        with interpreting(self.parent), self._explaining_closures("custom_vjp", params):
             results, residuals = forward(list(primals), [not is_zero(t) for t in tangents])
             out_types = tuple(typeof(r).tangent_type() for r in results)
             moved = custom_lin(

@@ -243,7 +243,9 @@ def split_closed(
     )
 
 
-def run_known(parts: SplitClosed, unknown: Sequence[bool], known_values: Sequence[Any]) -> list[Any]:
+def run_known(
+    parts: SplitClosed, unknown: Sequence[bool], known_values: Sequence[Any]
+) -> list[Any]:
     """The residuals of a split jaxpr whose known inputs have the given values."""
     positions = [i for i, u in enumerate(unknown) if not u]
     results = run_closed(parts.known, *known_values)

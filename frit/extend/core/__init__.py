@@ -70,7 +70,6 @@ class Primitive(_primitive.Primitive):
             return np.asarray(result)
 
         self.evaluate = evaluate
-        self.impl = impl
         return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
