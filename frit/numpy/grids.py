@@ -20,10 +20,10 @@ from frit.numpy.promotion import (
     check_arraylike,
     concrete,
     constant_like,
-    convert,
     default_int,
     ensure_array,
     ensure_arrays,
+    promote_dtypes,
     requested_dtype,
 )
 from frit.numpy.ranges import arange, linspace
@@ -284,17 +284,20 @@ def _axis_of(item: Any) -> Any:
     return arange(*bounds)
 
 
+def _axes_of(key: tuple[Any, ...]) -> list[Any]:
+    axes = [_axis_of(k) for k in key]
+    return promote_dtypes(*axes)
+
+
 class _Mgrid:
     """Dense coordinates: mgrid[0:2, 0:3] has shape (2, 2, 3); a step 5j means five points."""
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return _axis_of(key)
-        axes = [_axis_of(k) for k in key]
-        if not axes:
+        if not key:
             return array([], dtype=default_int())
-        dtype = dtypes.promote([(a.dtype, a.weak_type) for a in axes])[0]
-        return lax.stack(_grid([convert(a, dtype) for a in axes], sparse=False), axis=0)
+        return lax.stack(_grid(_axes_of(key), sparse=False), axis=0)
 
 
 class _Ogrid:
@@ -303,7 +306,7 @@ class _Ogrid:
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return _axis_of(key)
-        return _grid([_axis_of(k) for k in key], sparse=True)
+        return _grid(_axes_of(key), sparse=True)
 
 
 mgrid = _Mgrid()

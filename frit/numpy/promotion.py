@@ -18,7 +18,7 @@ import numpy as np
 from frit import config, errors, lax
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType, float0
-from frit.ir.primitive import Tracer
+from frit.ir.primitive import Tracer, under_trace
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array, array_of
 
@@ -82,10 +82,28 @@ def as_operand(x: Any) -> Any:
     return x
 
 
+class LiteralArray(Array):
+    """A scalar made while a jaxpr is traced: an array to its users, a literal in the jaxpr."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: Any) -> None:
+        array = array_of(number)
+        super().__init__(array.__array__(), array.aval)
+        self._number = number
+
+    def __jax_array__(self) -> Any:
+        return self._number
+
+
 def as_array(x: Any) -> Any:
     """`x`, an array-like, as a frit array; Python scalars stay weak."""
     x = as_operand(x)
-    return x if isinstance(x, _FRIT_TYPES) else array_of(x)
+    if isinstance(x, _FRIT_TYPES):
+        return x
+    if under_trace() and np.ndim(x) == 0:
+        return LiteralArray(x[()] if isinstance(x, np.ndarray) else x)
+    return array_of(x)
 
 
 def ensure_array(name: str, x: Any) -> Any:
@@ -117,6 +135,8 @@ def is_weak(x: Any) -> bool:
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` with element type `dtype`, weak or not; Python scalars become scalars, not arrays."""
+    if type(x) is LiteralArray:
+        x = x.__jax_array__()
     if type(x) in _PYTHON_KINDS:
         return _convert_scalar(x, dtype, weak_type)
     found = typeof(x)
@@ -167,7 +187,7 @@ def promote_dtypes(*args: Any) -> list[Any]:
 def promote_dtypes_numeric(*args: Any) -> list[Any]:
     """Operands in their common element type, bool replaced by int."""
     dtype, weak = common_type(*args)
-    return _converted(args, np.dtype("int32") if dtype == bool else dtype, weak)
+    return _converted(args, np.dtype("int32") if dtypes.is_bool(dtype) else dtype, weak)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:

@@ -82,18 +82,11 @@ def _find_unique(ar: Any, axis: int, equal_nan: bool, size: int | None, fill_val
     if size is None:
         concrete(mask, "The error arose in jnp.unique(). " + _HINT)
         places = nonzero(mask)[0]
+        starts = concatenate([places, lax.full((1,), total, places.dtype)])
     else:
+        starts = nonzero(mask, size=size + 1, fill_value=total)[0]
         places = nonzero(mask, size=size)[0]
-    ends = concatenate([places[1:], lax.full((min(places.shape[0], 1),), total, places.dtype)])
-    if size is not None:
-        beyond = lax.ge(
-            lax.iota(places.dtype, size), lax.convert_element_type(number, places.dtype)
-        )
-        starts = where(beyond, constant_like(places, total), places)
-        ends = concatenate([starts[1:], lax.full((min(size, 1),), total, places.dtype)])
-        counts = lax.sub(ends, starts)
-    else:
-        counts = lax.sub(ends, places)
+    counts = lax.sub(starts[1:], starts[:-1])
     if total == 0:
         shape = (size or 0, *slices.shape[1:])
         values = lax.full_like(slices, 0 if fill_value is None else fill_value, shape=shape)
@@ -226,7 +219,7 @@ def _in1d(
     if first.shape[0] == 0 or second.shape[0] == 0:
         return lax.full(first.shape, invert, np.bool_)
     if method in ("auto", "compare_all"):
-        equal = lax.eq(*lax.broadcast_arrays(first[:, None], second[None, :]))
+        equal = lax.eq(first[:, None], second[None, :])
         member = reductions.any(equal, axis=-1)
     else:
         second = lax.sort(second)

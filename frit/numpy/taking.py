@@ -253,9 +253,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if places.size == 0 or values.size == 0:
         return a
     values = _repeated_to(values, places.size)
-    if mode is None:
-        scatter_mode = "drop"
-    elif mode == "clip":
+    if mode in (None, "clip"):
         places = clip(places, 0, a.size - 1)
         scatter_mode = "promise_in_bounds"
     elif mode == "wrap":
