@@ -289,10 +289,10 @@ def split_call(
 class SplitTracer(Tracer):
     """A value that waits: a variable of the recorded part."""
 
-    __slots__ = ("var",)
+    __slots__ = ("variable",)
 
     def __init__(self, interpreter: Recorder, var: Var, made_at: Any) -> None:
-        self.level, self.aval, self.made_at, self.var = interpreter.level, var.aval, made_at, var
+        self.level, self.aval, self.made_at, self.variable = interpreter.level, var.aval, made_at, var
 
     def __repr__(self) -> str:
         return f"SplitTracer({self.aval.str_short()})"

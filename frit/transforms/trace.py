@@ -45,14 +45,14 @@ _SCALARS = (bool, int, float, complex)
 class TraceTracer(Tracer):
     """A value whose numbers are not known: a variable of the jaxpr being recorded."""
 
-    __slots__ = ("interpreter", "var")
+    __slots__ = ("interpreter", "variable")
 
     def __init__(self, interpreter: TraceInterpreter, var: Var, made_at: SourceInfo) -> None:
         self.level, self.aval, self.made_at = interpreter.level, var.aval, made_at
-        self.interpreter, self.var = interpreter, var
+        self.interpreter, self.variable = interpreter, var
 
     def origin_message(self) -> str:
-        return self.interpreter.origin_of(self.var)
+        return self.interpreter.origin_of(self.variable)
 
     def __repr__(self) -> str:
         return f"JitTracer({self.aval.str_short()})"
@@ -83,7 +83,7 @@ class Recorder(Interpreter):
     def atom(self, value: Any) -> Atom:
         """The variable or literal that stands for `value` in an equation."""
         if self.owns(value):
-            return value.var
+            return value.variable
         if type(value) in _SCALARS or isinstance(value, np.generic):
             return Literal(value)
         if type(value) is np.ndarray and value.ndim == 0 and value.dtype.names is None:
