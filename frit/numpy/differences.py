@@ -54,10 +54,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         parts.append(_edge("diff", append, a, axis))
     if len(parts) > 1:
         a = concatenate(parts, axis)
+    lead = (slice(None),) * axis
     for _ in range(n):
-        size = a.shape[axis]
-        later = lax.slice_in_dim(a, 1, size, axis=axis) if size else a
-        earlier = lax.slice_in_dim(a, 0, size - 1, axis=axis) if size else a
+        later, earlier = a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))]
         a = (lax.ne if dtypes.is_bool(a.dtype) else lax.sub)(later, earlier)
     return a
 

@@ -65,8 +65,10 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Any:
     """An (N, M) matrix with ones on and below its kth diagonal, zeros elsewhere."""
     dtype = np.dtype(np.float32) if dtype is None else requested_dtype(dtype, "tri")
     shape = (_as_size(N, "N"), _as_size(N if M is None else M, "M"))
-    i, j = _row_and_column(shape)
-    below = lax.ge(lax.add(i, np.int32(k)), j)
+    below = lax.ge(
+        lax.add(lax.broadcasted_iota(_INT32, shape, 0), np.int32(k)),
+        lax.broadcasted_iota(_INT32, shape, 1),
+    )
     return below if dtypes.is_bool(dtype) else lax.convert_element_type(below, dtype)
 
 

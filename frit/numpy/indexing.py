@@ -3,7 +3,7 @@
 An index is parsed into entries, one for each item, `...` expanded and boolean masks replaced by the
 positions of their True:
 
-    Entry = newaxis | slice | integer (known) | array (of integers, or a traced scalar) | flag (a bool)
+    Entry = newaxis | slice | integer (known) | array (of integers, or one traced) | flag (a bool)
 
     all known                       ->  slice, rev, squeeze, expand_dims
     scalars and slices of step 1    ->  dynamic_slice, ...
@@ -26,6 +26,7 @@ from frit.ir.primitive import Tracer
 from frit.numpy.creation import array
 from frit.numpy.promotion import (
     as_array,
+    as_operand,
     broadcast_arrays,
     constant_like,
     dtype_of,
@@ -36,7 +37,7 @@ from frit.numpy.promotion import (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One item of an index.  `position`: where among the items; `axis`: the first that it consumes."""
+    """One item of an index; `position` among the items, the first `axis` that it consumes."""
 
     kind: str
     value: Any
@@ -75,7 +76,7 @@ def parse(index: Any, shape: tuple[Any, ...]) -> list[Entry]:
                 entries.append(Entry("array", where, axis + i, position + i))
             position += len(found) - 1
         else:
-            value = bool(_concrete_flag(item)) if kind == "flag" else item
+            value = bool(_concrete_flag(item)) if kind == "flag" else as_operand(item)
             entries.append(Entry(kind, value, axis, position))
         axis += width
         position += 1
@@ -123,10 +124,10 @@ def _kind_of(item: Any) -> str:
         item = np.asarray(item) if item else np.zeros(0, np.int32)
         if item.dtype == object:
             item = array(item.tolist())
-    if hasattr(item, "__jax_array__"):
-        item = item.__jax_array__()
     if isinstance(item, Dim):
         return "integer"
+    if hasattr(item, "__jax_array__") and not is_array(item):
+        item = item.__jax_array__()
     if is_array(item) or isinstance(item, np.ndarray):
         if dtypes.is_bool(item.dtype):
             return "mask" if item.ndim else "flag"
@@ -194,7 +195,7 @@ def _mask_positions(mask: Any, shape: tuple[Any, ...], number: int) -> list[np.n
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A regular part of an axis: starts, limit and stride as lax.slice takes them; then reversed."""
+    """A regular part of an axis: start, limit and stride as of lax.slice; then reversed."""
 
     start: Any
     limit: Any
@@ -361,7 +362,7 @@ def _expand_flags(
     if not flags:
         return list(entries), shape, ()
     new_shape, result, axis = list(shape), [], 0
-    for i, entry in enumerate(entries):
+    for entry in entries:
         if entry.kind == "flag":
             new_shape.insert(axis, 1)
             positions = np.arange(int(entry.value), dtype=np.int32)

@@ -361,7 +361,7 @@ def promote_args_complex(name: str, *args: Any) -> list[Any]:
 
 
 def requested_dtype(dtype: Any, name: str) -> Any:
-    """The element type that `dtype` names, narrowed with a warning where 64 bits are not enabled."""
+    """The element type `dtype` names, narrowed with a warning where 64 bits are not enabled."""
     if dtype is None:
         raise TypeError(f"{name}: dtype must be specified.")
     asked = dtypes.as_dtype(dtype)

@@ -222,7 +222,7 @@ def imag(val: Any, /) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of z in the complex plane, in radians or, if `deg`, in degrees."""
     (z,) = promote_args_inexact("angle", z)
-    y, x = (imag(z), real(z)) if dtypes.is_complex(dtype_of(z)) else (lax.full_like(z, 0), z)
+    x, y = (real(z), imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, lax.full_like(z, 0))
     result = lax.atan2(y, x)
     return rad2deg(result) if deg else result
 
