@@ -29,6 +29,7 @@ from frit.api import signatures
 from frit.ir import check, dims, dtypes, primitive, types
 from frit.jax_alias.facts import JAXLIB, VERSION, VERSION_INFO, machine_modules
 from frit.jax_alias.options import config_module, under
+from frit.lax import reductions
 from frit.numpy import promotion
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.indexing import take_index
@@ -315,6 +316,16 @@ def _call_modules() -> dict[str, Any]:
     }
 
 
+def _lax_modules() -> dict[str, Any]:
+    return {
+        **under(
+            "lax.windowed_reductions",
+            _select_and_gather_add=reductions.select_and_gather_add,
+            _select_and_scatter_add=reductions.select_and_scatter_add,
+        ),
+    }
+
+
 PRIVATE: dict[str, Any] = {
     **config_module(),
     **_dtypes_module(),
@@ -324,4 +335,5 @@ PRIVATE: dict[str, Any] = {
     **_array_modules(),
     **_core_module(),
     **_call_modules(),
+    **_lax_modules(),
 }

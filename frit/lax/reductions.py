@@ -319,6 +319,50 @@ _WINDOW_MONOIDS = {
 }
 
 
+def select_and_gather_add(
+    values: Any,
+    operand: Any,
+    select_prim: Any,
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any = None,
+    window_dilation: Any = None,
+) -> Any:
+    """For each window of `operand`, the element of `values` that goes with its extreme element.
+
+    select_prim: `ge_p` for the greatest, `le_p` for the least.
+    """
+    ones = (1,) * len(window_dimensions)
+    windows = Windows(
+        as_sizes(window_dimensions),
+        as_sizes(window_strides),
+        tuple((low, high) for low, high in map(as_sizes, padding)),
+        ones if base_dilation is None else as_sizes(base_dilation),
+        ones if window_dilation is None else as_sizes(window_dilation),
+    )
+    return select_and_gather_add_p(values, operand, select_prim=select_prim, **windows.params())
+
+
+def select_and_scatter_add(
+    source: Any,
+    operand: Any,
+    select_prim: Any,
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+) -> Any:
+    """Each element of `source` added where the extreme element of its window of `operand` is."""
+    return select_and_scatter_add_p(
+        source,
+        operand,
+        select_prim=select_prim,
+        window_dimensions=as_sizes(window_dimensions),
+        window_strides=as_sizes(window_strides),
+        padding=tuple((low, high) for low, high in map(as_sizes, padding)),
+    )
+
+
 def reduce_window_shape_tuple(
     operand_shape: Any,
     window_dimensions: Any,
