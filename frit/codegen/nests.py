@@ -54,15 +54,18 @@ class Node:
     """An array by its elements.
 
     dtype: name of the dtype of each part. flat: an element at a row-major position needs no
-    division. scalar_axes: axes whose index must not differ from lane to lane. traits: "turned" if
-    neighbours along the last axis are not neighbours in memory, "columns" if an element is a sum
-    down a column, "kept" if it is made of elements kept in their row. masked(index, inside): the element where `inside` holds, and anything elsewhere,
-    for an index that may leave the array there. buffer: the memory that holds exactly this array,
-    if one does. kept_in_row: an element is worth keeping while its row is worked on.
+    division. scalar_axes: axes whose index must not differ from lane to lane. buffer: the memory
+    that holds exactly this array, if one does. masked(index, inside): the element where `inside`
+    holds, and anything elsewhere, for an index that may leave the array there. kept_in_row: an
+    element is worth keeping while its row is worked on. pieces: nodes that fill this one, each with
+    the index of its first element.
+
+    traits: "turned" if neighbours along the last axis are not neighbours in memory, "columns" if an
+    element is a sum down a column, "kept" if it is made of elements kept in their row.
     """
 
     __slots__ = (
-        "buffer", "dtype", "element", "flat", "kept_in_row", "masked", "name", "parts",
+        "buffer", "dtype", "element", "flat", "kept_in_row", "masked", "name", "parts", "pieces",
         "scalar_axes", "shape", "traits",
     )  # fmt: skip
 
@@ -81,6 +84,7 @@ class Node:
         self.name = None
         self.buffer = None
         self.kept_in_row = False
+        self.pieces = ()
 
     @property
     def size(self):
@@ -224,6 +228,9 @@ class Lowering:
     def element(self, node, index):
         """The element of a node, from where it was computed before if that is visible."""
         b = self.b
+        if node.size == 0:  # never run: the loop around has no iterations
+            zero = b.const(0, node.dtype)
+            return zero if node.parts == 1 else (zero,) * node.parts
         index = tuple(as_at(i) for i in index)
         depth = self.depth_of(index)
         key = (id(node), *(i.key() for i in index))
@@ -469,7 +476,9 @@ class Lowering:
     def write_nodes(self, pairs):
         groups = {}
         for node, buffer in pairs:
-            if node.size:
+            if len(node.pieces) > 1 and node.size:
+                self.write_pieces(node, buffer)
+            elif node.size:
                 groups.setdefault(node.shape, []).append((node, buffer))
         shapes = sorted(groups, key=lambda shape: (-len(shape), -math.prod(shape)))
         taken = set()
@@ -485,6 +494,31 @@ class Lowering:
                     taken.add(prefix)
             taken.add(shape)
             self.write_group(shape, groups[shape], prefixes)
+
+    def write_pieces(self, node, buffer):
+        """A nest for each piece of a node."""
+        strides = row_major(node.shape)
+        for piece, first in node.pieces:
+            if not piece.size:
+                continue
+            axes = [axis for axis, extent in enumerate(piece.shape) if extent != 1]
+            lanes = not axes or axes[-1] not in piece.scalar_axes
+            with self.nest(piece.shape, vector=lanes) as index:
+                at = self.offset(
+                    strides, [i + start for i, start in zip(index, first, strict=True)]
+                )
+                self.put(buffer, at, self.element(piece, index))
+
+    def overwritten(self, node):
+        """Says that the memory of a node has changed: nothing may read the node any more."""
+
+        def element(*_):
+            raise AssertionError(
+                f"kernel {self.kernel.name} reads an input after changing it in place; its "
+                "grouping must put the reader into an earlier kernel"
+            )
+
+        node.element = node.masked = element
 
     def write_group(self, shape, pairs, prefixes):
         """One nest for the arrays of a shape, and in its outer loops those of its prefixes."""

@@ -93,6 +93,8 @@ def _scatter(lowering, equation):
 
     if updates.size and operand.size:
         lowering.writes_alone(buffer, build, [updates, indices])
+        if operand.buffer is buffer:
+            lowering.overwritten(operand)
     lowering.now_stored(var)
 
 
@@ -188,4 +190,6 @@ def _add_at(lowering, equation):
 
     if update.size:
         lowering.writes_alone(buffer, build, [update])
+        if operand.buffer is buffer:
+            lowering.overwritten(operand)
     lowering.now_stored(var)

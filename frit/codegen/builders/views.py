@@ -9,12 +9,15 @@ import math
 import numpy as np
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule, storage
+from frit.codegen.nests import Node, Unfused, row_major, rule, storage
 
 NAMES = """
     slice reshape broadcast_in_dim transpose pad rev iota squeeze concatenate expand_dims split
     copy_view broadcast real_view dynamic_update_slice tile
 """.split()
+
+
+FEW = 4  # pieces that an element may be chosen from where it is read
 
 
 def view(lowering, var, node, move, *, flat=False, axes=None, turned=False):
@@ -313,7 +316,23 @@ def _concatenate(lowering, equation):
         return result
 
     scalar = frozenset().union(*(node.scalar_axes for node in nodes))
-    lowering.define(var, element, scalar_axes=scalar)
+    rank = nodes[0].rank
+    firsts = [tuple(start if a == axis else 0 for a in range(rank)) for start in starts[:-1]]
+    in_pieces(lowering, var, list(zip(nodes, firsts, strict=True)), element, scalar)
+
+
+def in_pieces(lowering, var, pieces, element, scalar):
+    """Gives `var` a node that is written piece by piece; many are not chosen from by element."""
+
+    def one_of_few(index):
+        if len(pieces) > FEW:
+            raise Unfused(lowering.nodes[id(var)])
+        return element(index)
+
+    shape, dtype, parts = storage(var.aval)
+    node = Node(shape, dtype, one_of_few, parts=parts, scalar_axes=scalar)
+    node.pieces = pieces
+    lowering.bind(var, node)
 
 
 @rule("tile")
@@ -344,6 +363,7 @@ def _dynamic_update_slice(lowering, equation):
             lowering.writes_alone(
                 target, lambda: _write_window(lowering, target, operand, update, starts), [update]
             )
+            lowering.overwritten(operand)
         lowering.now_stored(var)
         return
 
@@ -433,6 +453,7 @@ def _stack(lowering, equation):
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     axis = equation.params["axis"] % (nodes[0].rank + 1)
+    rank = nodes[0].rank + 1
     b = lowering.b
 
     def element(index):
@@ -444,7 +465,23 @@ def _stack(lowering, equation):
             result = choose(b, test, lambda node=node: lowering.element(node, inner), result)
         return result
 
-    lowering.define(var, element, scalar_axes=frozenset())
+    pieces = [
+        (_with_unit_axis(lowering, node, axis), tuple(k if a == axis else 0 for a in range(rank)))
+        for k, node in enumerate(nodes)
+    ]
+    scalar = frozenset().union(*(node.scalar_axes for node, _ in pieces))
+    in_pieces(lowering, var, pieces, element, scalar)
+
+
+def _with_unit_axis(lowering, node, axis):
+    """A node with an axis of extent 1 more."""
+    shape = (*node.shape[:axis], 1, *node.shape[axis:])
+
+    def element(index):
+        return lowering.element(node, (*index[:axis], *index[axis + 1 :]))
+
+    scalar = frozenset(a + (a >= axis) for a in node.scalar_axes)
+    return Node(shape, node.dtype, element, parts=node.parts, scalar_axes=scalar)
 
 
 @rule("unstack")
