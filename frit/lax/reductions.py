@@ -17,7 +17,7 @@ from frit.ir import dims, dtypes
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.primitive import Tracer
 from frit.ir.types import typeof
-from frit.lax import elementwise
+from frit.lax import conversion, elementwise
 from frit.lax.operands import (
     as_array,
     as_indices,
@@ -27,6 +27,7 @@ from frit.lax.operands import (
     traced_without_tracers,
     user_dtype,
 )
+from frit.lax.shapes import expand_dims, full_like
 from frit.primitives.conversion import convert_element_type
 from frit.primitives.cumulative import cumlogsumexp as cumlogsumexp_p
 from frit.primitives.cumulative import cummax as cummax_p
@@ -437,4 +438,16 @@ cumsum = _running(cumsum_p, "sums")
 cumprod = _running(cumprod_p, "products")
 cummax = _running(cummax_p, "maxima")
 cummin = _running(cummin_p, "minima")
-cumlogsumexp = _running(cumlogsumexp_p, "logarithms of sums of exponentials")
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running logarithms of sums of exponentials along `axis`, from the front or in reverse."""
+    if not dtypes.is_complex(aval_of(operand).dtype):
+        return cumlogsumexp_p(operand, axis=int(axis), reverse=bool(reverse))
+    greatest = reduce_max(conversion.real(operand), (axis,))
+    zero = full_like(greatest, 0)
+    top = elementwise.select(elementwise.is_finite(greatest), greatest, zero)
+    top = conversion.complex(conversion.stop_gradient(top), zero)
+    top = expand_dims(top, (axis,))
+    sums = cumsum(elementwise.exp(elementwise.sub(operand, top)), axis, reverse)
+    return elementwise.add(elementwise.log(sums), top)

@@ -80,7 +80,7 @@ def scan_from_either_end(
 # --------------------------------------------------------------------------------- what they share
 
 
-def _types_of(name: str, *, inexact: bool = False) -> Callable[..., Any]:
+def _types_of(name: str, *, floating: bool = False) -> Callable[..., Any]:
     def result_types(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         if axis < 0:
             raise ValueError(
@@ -89,10 +89,11 @@ def _types_of(name: str, *, inexact: bool = False) -> Callable[..., Any]:
             )
         if axis >= x.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
-        if not (dtypes.is_inexact(x.dtype) or (dtypes.is_integer(x.dtype) and not inexact)):
+        is_number = dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)
+        if not (dtypes.is_floating(x.dtype) if floating else is_number):
             raise TypeError(
                 f"{name} does not accept dtype {dtype_name(x.dtype)}. Accepted dtypes are "
-                f"subtypes of {'inexact' if inexact else 'number'}."
+                f"subtypes of {'floating' if floating else 'number'}."
             )
         return x
 
@@ -125,13 +126,8 @@ def _running_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _running_log_sum(x: np.ndarray, axis: int) -> np.ndarray:
-    if x.dtype.kind != "c":
-        with np.errstate(invalid="ignore"):
-            return np.logaddexp.accumulate(x, axis=axis)
-    top = np.max(x.real, axis=axis, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.cumsum(np.exp(x - top), axis=axis)) + top
+    with np.errstate(invalid="ignore"):
+        return np.logaddexp.accumulate(x, axis=axis)
 
 
 def _jvp_of_scan(combine: Combine) -> Callable[..., Any]:
@@ -168,7 +164,7 @@ def _add_logs(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 
 
 def _cumulative(name: str, accumulate: Callable[..., Any], **rules: Any) -> Primitive:
-    types = _types_of(name, inexact=name == "cumlogsumexp")
+    types = _types_of(name, floating=name == "cumlogsumexp")
     primitive = Primitive(name, result_types=types, evaluate=_evaluate_by(accumulate), **rules)
 
     def batch(lanes: Any, operands: Any, mapped: Any, *, axis: int, reverse: bool) -> Any:

@@ -32,6 +32,7 @@ from frit.transforms.trace import trace_to_jaxpr
 from tests.samples import Sample, complex_numbers, integers, numbers
 
 _special = np.array([[0.0, -0.0, 1.0], [np.nan, 1.0, np.inf], [-np.inf, 2.0, -3.0]], "f4")
+_complex_ties = np.array([[1 + 2j, 1 - 3j, 0 + 9j], [2j, complex(np.nan, 1), -5]], "c8")
 _distinct = np.random.default_rng(5).permutation(24).reshape(4, 6).astype("f4") / 7 - 1
 
 
@@ -101,6 +102,8 @@ SAMPLES = [
     _sum(numbers(2, 300, dtype=ml_dtypes.bfloat16), 1),
     _over(reduce_max, _distinct, 1),
     _over(reduce_max, _special, 0, smooth=False),
+    _over(reduce_max, complex_numbers(3, 4), 0, smooth=False),
+    _over(reduce_min, _complex_ties, 1, smooth=False),
     _over(reduce_max, integers(0, 3), 0),
     _over(reduce_max, integers(2, 3) > 0, 0, 1),
     _over(reduce_min, _distinct, 0, 1),
@@ -129,6 +132,7 @@ SAMPLES = [
     _running(cumprod, numbers(4), 0, reverse=True),
     _running(cummax, _distinct, 1),
     _running(cummax, _special, 0, smooth=False),
+    _running(cummax, _complex_ties, 1, smooth=False),
     _running(cummin, _distinct, 0, reverse=True),
     _running(cummin, integers(5, dtype="u4"), 0),
     _running(cumlogsumexp, numbers(5, 2), 0),

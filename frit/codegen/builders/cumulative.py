@@ -5,7 +5,7 @@ The carries of one loop along the axis; where the axis is not the last, lanes ru
 
 import math
 
-from frit.codegen.builders.reductions import identity_of
+from frit.codegen.builders.reductions import identity_of, of_pairs
 from frit.codegen.loops import as_at
 from frit.codegen.nests import row_major, rule
 
@@ -57,16 +57,9 @@ def _cumulative(lowering, equation):
 
 
 def _complex_scan(b, op, dtype):
-    start = [b.const(float(op == "mul"), dtype), b.const(0.0, dtype)]
-
-    def step(state, value):
-        if op == "add":
-            return [b.apply("add", x, y) for x, y in zip(state, value, strict=True)]
-        (a, c), (d, e) = state, value
-        real = b.apply("sub", b.apply("mul", a, d), b.apply("mul", c, e))
-        return [real, b.apply("add", b.apply("mul", a, e), b.apply("mul", c, d))]
-
-    return start, step, tuple
+    fold = of_pairs(b, op, dtype)
+    start = [b.const(x, dtype) for x in fold.start]
+    return start, lambda state, value: list(fold.combine(state, value)), tuple
 
 
 @rule("cumlogsumexp")

@@ -84,7 +84,9 @@ def by_operation(b, op, dtype):
 
 
 def of_pairs(b, op, dtype):
-    """Sums and products of complex numbers."""
+    """The fold of complex numbers by one operation; max and min go by real, then imaginary part."""
+    if op in ("max", "min"):
+        return _extreme_of_pairs(b, op, dtype)
 
     def combine(x, y):
         if op == "add":
@@ -95,6 +97,22 @@ def of_pairs(b, op, dtype):
 
     start = (0.0, 0.0) if op == "add" else (1.0, 0.0)
     return Fold((dtype,) * 2, start, lambda v, _: v, combine, tuple, pieces=True)
+
+
+def _extreme_of_pairs(b, op, dtype):
+    better = "gt" if op == "max" else "lt"
+    worst = identity_of(op, dtype)
+
+    def is_nan(x):
+        return b.apply("or", *(b.apply("ne", part, part) for part in x))
+
+    def combine(x, y):
+        ties = b.apply("and", b.apply("eq", y[0], x[0]), b.apply(better, y[1], x[1]))
+        wins = b.apply("or", b.apply(better, y[0], x[0]), ties)
+        take_y = b.apply("and", b.apply("not", is_nan(x)), b.apply("or", is_nan(y), wins))
+        return tuple(b.select(take_y, q, p) for p, q in zip(x, y, strict=True))
+
+    return Fold((dtype,) * 2, (worst, worst), lambda v, _: v, combine, tuple)
 
 
 def first_best(b, op, dtype, index_dtype):
