@@ -50,6 +50,8 @@ def function_of(sample: Sample) -> Function:
     """The sample's primitive with its parameters, as a function of operands to a list."""
 
     def function(*operands: Any) -> list[Any]:
+        if sample.prepare is not None:
+            operands = tuple(sample.prepare(*operands))
         results = sample.primitive.bind(*operands, **sample.params)
         return list(results) if sample.primitive.multiple_results else [results]
 

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from frit.ir.jaxpr import Literal
 from frit.ir.primitive import Primitive
+from frit.ir.types import typeof
+from frit.transforms.trace import trace_to_jaxpr
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,8 @@ class Sample:
     fixed: positions of operands that have no derivative (orders, indices in float).
     tolerance: of derivatives against finite differences in float64.
     without: laws that do not hold here, by the names in laws.LAWS: `{"batch": "the reason"}`.
+    prepare: applied to the operands first, inside the function that laws look at; leaves these
+        operands as they are (a primitive of symmetric matrices: makes any matrix symmetric).
     wide: makes the sample in double precision, where widening operands and types is not enough.
     note: a word that tells samples of one primitive apart.
     """
@@ -44,6 +49,7 @@ class Sample:
     fixed: tuple[int, ...] = ()
     tolerance: float = 1e-5
     without: dict[str, str] = field(default_factory=dict)
+    prepare: Callable[..., Sequence[Any]] | None = None
     wide: Callable[[], Sample] | None = None
     note: str = ""
 
@@ -76,6 +82,34 @@ def complex_numbers(*shape: int, seed: int = 0, dtype: Any = "c8") -> Any:
     """Reproducible complex numbers off the axes."""
     real, imag = numbers(*shape, seed=seed), numbers(*shape, seed=seed + 1)
     return np.asarray(real + 1j * imag).astype(dtype)
+
+
+def equation_of(
+    function: Callable[..., Any], operands: Sequence[Any], name: str, **more: Any
+) -> Sample:
+    """The sample that is the equation of primitive `name` in the trace of `function`."""
+
+    def flat(*values: Any) -> list[Any]:
+        result = function(*values)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    def made(values: Sequence[Any], **rest: Any) -> Sample:
+        jaxpr, consts = trace_to_jaxpr(flat, [typeof(x) for x in values])
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
+        for equation in jaxpr.eqns:
+            given = [a.val if isinstance(a, Literal) else known[a] for a in equation.invars]
+            if equation.primitive.name == name:
+                return Sample(equation.primitive, tuple(given), equation.params, **rest)
+            found = equation.primitive.bind(*given, **equation.params)
+            found = found if equation.primitive.multiple_results else [found]
+            known.update(zip(equation.outvars, map(np.asarray, found), strict=True))
+        raise AssertionError(f"no equation of {name} in {jaxpr}")
+
+    def wide() -> Sample:
+        doubled = {np.dtype("f4"): np.dtype("f8")}
+        return made([np.asarray(x).astype(doubled.get(x.dtype, x.dtype)) for x in operands], **more)
+
+    return made(operands, wide=wide, **more)
 
 
 def all_samples() -> list[Sample]:

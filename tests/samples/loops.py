@@ -2,43 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from frit import lax
-from frit.ir.jaxpr import Literal
-from frit.ir.types import typeof
-from frit.transforms.trace import trace_to_jaxpr
-from tests.samples import Sample, integers, numbers
-
-
-def equation_of(
-    function: Callable[..., Any], operands: Sequence[Any], name: str, **more: Any
-) -> Sample:
-    """The sample that is the equation of primitive `name` in the trace of `function`."""
-
-    def flat(*values: Any) -> list[Any]:
-        result = function(*values)
-        return list(result) if isinstance(result, (tuple, list)) else [result]
-
-    def made(values: Sequence[Any], **rest: Any) -> Sample:
-        jaxpr, consts = trace_to_jaxpr(flat, [typeof(x) for x in values])
-        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *values], strict=True))
-        for equation in jaxpr.eqns:
-            given = [a.val if isinstance(a, Literal) else known[a] for a in equation.invars]
-            if equation.primitive.name == name:
-                return Sample(equation.primitive, tuple(given), equation.params, **rest)
-            (var,) = equation.outvars
-            known[var] = np.asarray(equation.primitive.bind(*given, **equation.params))
-        raise AssertionError(f"no equation of {name} in {jaxpr}")
-
-    def wide() -> Sample:
-        doubled = {np.dtype("f4"): np.dtype("f8")}
-        return made([np.asarray(x).astype(doubled.get(x.dtype, x.dtype)) for x in operands], **more)
-
-    return made(operands, wide=wide, **more)
+from tests.samples import equation_of, integers, numbers
 
 
 def _scan_step(carry: Any, x: Any) -> Any:
