@@ -1,7 +1,7 @@
 """Decompositions of matrices by LAPACK: each primitive as a few library calls between views.
 
 Arrays are row-major, LAPACK reads columns, so a routine sees the transpose of each matrix. Where
-the mathematics allows (cholesky, eigh, svd, triangular_solve) that is turned to account and nothing
+the mathematics allows (cholesky, triangular_solve) that is turned to account and nothing
 is moved; otherwise the matrix is transposed on the way in and out, in kernels that also mask and
 replace what failed by nan.
 
@@ -290,11 +290,11 @@ def ormqr(x: Any, taus: Any, c: Any, *, left: bool, transpose: bool, **_: Any) -
 def eigh(x: Any, *, lower: bool, **_: Any) -> list[Any]:
     """(eigenvectors as columns, eigenvalues in ascending order) of Hermitian matrices.
 
-    LAPACK sees conj(x), whose eigenvectors are conjugates of x's.
+    LAPACK would see conj(x) in place, but then choose other signs of vectors than everyone's.
     """
     n = x.shape[-1]
     b = Batch(x)
-    a, values, info = b.change(x), b.make((n,), b.real), b.info()
+    a, values, info = b.change(turned(x)), b.make((n,), b.real), b.info()
     if b.is_complex:
         size = 2 * n + n * n + n * BLOCK
         real = 1 + 5 * n + 2 * n * n
@@ -304,23 +304,28 @@ def eigh(x: Any, *, lower: bool, **_: Any) -> list[Any]:
         work = [b.work(size), integer(size)]
     whole = 3 + 5 * n
     vectors, values, info = b.lapack(
-        "heevd" if b.is_complex else "syevd", char("V"), char("U" if lower else "L"), integer(n), a,
+        "heevd" if b.is_complex else "syevd", char("V"), char("L" if lower else "U"), integer(n), a,
         integer(max(n, 1)), values, *work, b.work(whole, INT), integer(whole), info,
     )  # fmt: skip
     ok = succeeded(info)
-    return [or_nan(ok, _conjugated(turned(vectors))), or_nan(ok, values)]
+    return [or_nan(ok, turned(vectors)), or_nan(ok, values)]
 
 
-def svd(x: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]:
-    """(singular values, u, v^H); LAPACK sees the transpose, so its u and v^H trade places."""
+def svd(
+    x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any = None, **_: Any
+) -> list[Any]:
+    """(singular values, u, v^H), turned both ways, so that signs are everyone's.
+
+    SvdAlgorithm.QR asks for gesvd; the divide and conquer of gesdd is the default.
+    """
     m, n = x.shape[-2:]
     low, high = min(m, n), max(m, n)
     b = Batch(x)
-    a, values = b.change(x), b.make((low,), b.real)
+    a, values = b.change(turned(x)), b.make((low,), b.real)
     job = "N" if not compute_uv else "A" if full_matrices else "S"
     rows, columns = (m, n) if full_matrices else (low, low)
     if compute_uv:
-        left, right = b.make((m, rows), x.dtype), b.make((columns, n), x.dtype)
+        left, right = b.make((rows, m), x.dtype), b.make((n, columns), x.dtype)
     else:
         left, right = b.work(1), b.work(1)
     info = b.info()
@@ -329,12 +334,14 @@ def svd(x: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]
     if b.is_complex:
         real = max(5 * low * low + 7 * low, 2 * high * low + 2 * low * low + low)
         work.append(b.work(real, b.real))
+    by_qr = getattr(algorithm, "name", None) == "QR"
     found = b.lapack(
-        "gesdd", char(job), integer(n), integer(m), a, integer(max(n, 1)), values,
-        right, integer(max(n, 1)), left, integer(max(rows, 1)), *work, b.work(8 * low, INT), info,
+        "gesvd" if by_qr else "gesdd", *[char(job)] * (1 + by_qr), integer(m), integer(n), a,
+        integer(max(m, 1)), values, left, integer(max(m, 1)), right, integer(max(columns, 1)),
+        *work, *([] if by_qr else [b.work(8 * low, INT)]), info,
     )  # fmt: skip
     ok = succeeded(found[-1])
-    return [or_nan(ok, y) for y in found[1:-1]]
+    return [or_nan(ok, found[1]), *(or_nan(ok, turned(y)) for y in found[2:-1])]
 
 
 def triangular_solve(
@@ -435,7 +442,7 @@ _SOLVERS: tuple[Callable[..., Any], ...] = (
 def _expansion(solver: Callable[..., Any]) -> Callable[[JaxprEqn], Callable[..., Any] | None]:
     def expand(eqn: JaxprEqn) -> Callable[..., Any] | None:
         first = eqn.invars[0].aval
-        if first.dtype.name not in PREFIX:
+        if first.dtype.name not in PREFIX or eqn.params.get("perturb_singular"):
             return None
         if not all(math.prod(a.aval.shape) for a in eqn.invars):
             return lambda *xs: _of_nothing(eqn)

@@ -25,6 +25,7 @@ from frit.primitives.linalg.matrices import (
     shape_of,
     transposed,
 )
+from frit.primitives.linalg.recurrences import update_factor
 from frit.primitives.linalg.triangular import solve_triangular
 from frit.transforms.linear import broadcast_in_dim, is_zero
 from frit.transforms.rules import zero_tangent
@@ -92,7 +93,7 @@ def _update_shape(r_shape: Any, w_shape: Any) -> Any:
 
 def _update_evaluate(r: Any, w: Any) -> Any:
     """A rotation of each row of R with w removes one element of w: R'^T R' = R^T R + w w^T."""
-    r, w = np.triu(r), np.array(w)
+    r, w = np.array(r), np.array(w)
     for k in range(len(w)):
         length = np.hypot(r[k, k], w[k])
         cosine, sine = (r[k, k] / length, w[k] / length) if w[k] else (1, 0)
@@ -106,6 +107,7 @@ cholesky_update = matrix_primitive(
     shapes=_update_shape,
     evaluate=_update_evaluate,
     kinds=((floating,), (floating,)),
+    decompose=update_factor,
     batched=False,
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from frit.ir import dims, dtypes
+from frit.ir import dims
 from frit.ir.primitive import absent
 from frit.primitives.arithmetic import abs_, div, integer_pow
 from frit.primitives.comparison_and_bits import eq
@@ -34,6 +34,7 @@ from frit.primitives.linalg.matrices import (
     matrix_primitive,
     product,
     real_part_of,
+    real_parts,
     scaled_columns,
     shape_of,
     symmetrized,
@@ -120,11 +121,7 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
     v, w = results = eigh(symmetrized(x), **params)
     rotated = product(product(adjoint(v), t), v)
     of_v = product(v, times(_inverse_gaps(convert(w, dtype_of(x))), rotated))
-    return results, [of_v, diagonal_of(_real(rotated))]
-
-
-def _real(x: Any) -> Any:
-    return real(x) if dtypes.is_complex(dtype_of(x)) else x
+    return results, [of_v, diagonal_of(real_parts(rotated))]
 
 
 eigh = matrix_primitive(

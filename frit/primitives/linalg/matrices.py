@@ -21,7 +21,7 @@ from frit.ir.types import ShapedArray, typeof
 from frit.primitives.arithmetic import div
 from frit.primitives.comparison_and_bits import eq, ge, select_n
 from frit.primitives.contraction import dot_general
-from frit.primitives.conversion import conjugate, convert
+from frit.primitives.conversion import conjugate, convert, real
 from frit.primitives.elementwise import (
     add,
     check_dtype,
@@ -203,6 +203,11 @@ def transposed(x: Any) -> Any:
     """Each matrix transposed."""
     rank = len(shape_of(x))
     return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def real_parts(x: Any) -> Any:
+    """The real parts of complex x; real x itself."""
+    return real(x) if dtypes.is_complex(dtype_of(x)) else x
 
 
 def adjoint(x: Any) -> Any:

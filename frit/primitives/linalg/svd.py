@@ -12,7 +12,6 @@ from frit.primitives.comparison_and_bits import eq
 from frit.primitives.conversion import convert
 from frit.primitives.elementwise import add, constant, sub, times
 from frit.primitives.linalg import lapack
-from frit.primitives.linalg.eigen import _real
 from frit.primitives.linalg.matrices import (
     Failed,
     adjoint,
@@ -23,6 +22,7 @@ from frit.primitives.linalg.matrices import (
     matrix_primitive,
     product,
     real_part_of,
+    real_parts,
     shape_of,
     smaller,
     transposed,
@@ -100,7 +100,7 @@ def _jvp(
         )
     s, u, vh = svd(x, full_matrices=False, compute_uv=True, **params)
     rotated = product(product(adjoint(u), t), adjoint(vh))
-    of_s = diagonal_of(_real(rotated))
+    of_s = diagonal_of(real_parts(rotated))
     if not compute_uv:
         return [s], [of_s]
     return [s, u, vh], [of_s, *_of_bases(s, u, vh, t, rotated)]

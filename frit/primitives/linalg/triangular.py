@@ -26,6 +26,7 @@ from frit.primitives.linalg.matrices import (
     transposed,
     upper_triangle,
 )
+from frit.primitives.linalg.recurrences import smallest_pivot, solve_tridiagonal
 from frit.primitives.padding import padded_with_zeros, slice_axis
 from frit.primitives.shapes import concatenate, reshaped
 from frit.transforms.linear import (
@@ -202,28 +203,25 @@ def _solve_perturbed(dl: Any, d: Any, du: Any, b: Any) -> Any:
     Gaussian elimination with row interchanges, which fills one further diagonal above.
     """
     n = len(d)
-    real = np.zeros((), d.dtype).real.dtype
-    scale = max(np.abs(v).max(initial=0) for v in (dl[1:], d, du[:-1]))
-    smallest = max(scale * np.finfo(real).eps, np.finfo(real).tiny)
+    smallest = smallest_pivot((dl[1:], d, du[:-1]))
     d, du, x = np.array(d), np.array(du), np.array(b)
     du[-1:] = 0
     above = np.zeros_like(d)
     for i in range(n):
-        if i + 1 < n and np.abs(d[i]) < np.abs(dl[i + 1]):
-            row = dl[i + 1], d[i + 1], du[i + 1]
-            pivots = (d[i], du[i])
-            d[i], du[i], above[i] = row
+        other = dl[i + 1] if i + 1 < n else 0
+        next_d, next_u = (d[i + 1], du[i + 1]) if i + 1 < n else (0, 0)
+        if np.abs(d[i]) < np.abs(other):
+            kept, rest = (other, next_d, next_u), (d[i], du[i], 0)
             x[[i, i + 1]] = x[[i + 1, i]]
-            factor = pivots[0] / d[i]
-            d[i + 1], du[i + 1] = pivots[1] - factor * du[i], -factor * above[i]
         else:
-            if np.abs(d[i]) < smallest:
-                d[i] = -smallest if d[i].real < 0 else smallest
-            if i + 1 == n:
-                break
-            factor = dl[i + 1] / d[i]
-            d[i + 1] -= factor * du[i]
-        x[i + 1] -= factor * x[i]
+            kept, rest = (d[i], du[i], 0), (other, next_d, next_u)
+        d[i], du[i], above[i] = kept
+        if np.abs(d[i]) < smallest:
+            d[i] = -smallest if d[i].real < 0 else smallest
+        if i + 1 < n:
+            factor = rest[0] / d[i]
+            d[i + 1], du[i + 1] = rest[1] - factor * du[i], rest[2] - factor * above[i]
+            x[i + 1] -= factor * x[i]
     for i in reversed(range(n)):
         if i + 1 < n:
             x[i] -= du[i] * x[i + 1]
@@ -313,6 +311,7 @@ tridiagonal_solve = matrix_primitive(
     ranks=(1, 1, 1, 2),
     shapes=_tridiagonal_shape,
     evaluate=_tridiagonal_evaluate,
+    decompose=solve_tridiagonal,
     jvp=_tridiagonal_jvp,
     transpose=_tridiagonal_transpose,
     batch=_tridiagonal_batch,
