@@ -51,14 +51,28 @@ def byte_size(aval: Any) -> int:
     return int(aval.size) * aval.storage_dtype.itemsize
 
 
+class _Piece:
+    """A range of the arena, and how many storages may be in it."""
+
+    __slots__ = ("holders", "range")
+
+    def __init__(self, found: tuple[int, int]) -> None:
+        self.range, self.holders = found, 1
+
+
 class Storage:
-    """An address range; `owned`: it may be overwritten; `users`: live variables in it."""
+    """An address range; `owned`: it may be overwritten; `users`: live variables in it.
+
+    pieces: ranges of the arena that go free with it, at the latest of all storages that hold them.
+    """
 
     __slots__ = ("owned", "pieces", "place", "size", "users")
 
-    def __init__(self, place: Place, size: int, owned: bool, pieces: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, place: Place, size: int, owned: bool, pieces: Sequence[_Piece] = ()
+    ) -> None:
         self.place, self.size, self.owned = place, size, owned
-        self.pieces = list(pieces)  # ranges of the arena that go free with it
+        self.pieces = list(pieces)
         self.users = 0
 
 
@@ -167,12 +181,14 @@ class _Assigner:
         return len(self.callbacks) - 1
 
     def new(self, size: int) -> Storage:
-        piece = self.arena.allocate(size)
-        return Storage(Place("arena", 0, piece[0]), size, True, [piece])
+        piece = _Piece(self.arena.allocate(size))
+        return Storage(Place("arena", 0, piece.range[0]), size, True, [piece])
 
     def free(self, storage: Storage) -> None:
         for piece in storage.pieces:
-            self.arena.release(*piece)
+            piece.holders -= 1
+            if not piece.holders:
+                self.arena.release(*piece.range)
         storage.pieces = []
 
 
@@ -236,7 +252,7 @@ class _Scope:
 
     def may_overwrite(self, atom: Atom, number: int) -> bool:
         """Whether the memory of an operand is free for a result of step `number`."""
-        if not self.dies(atom, number):
+        if not self.dies(atom, number) or self.plan.steps[number].operands.count(atom) != 1:
             return False
         value = self.values[atom]
         whole = value.offset == 0 and value.storage.size == byte_size(atom.aval)
@@ -404,6 +420,10 @@ class _Scope:
 
     def leave(self, carries: Sequence[_Carry], results: Sequence[Var]) -> None:
         """Binds the results of a loop to what its carries hold at the end."""
+        permuted = [c for c in carries if c.kind == "permuted"]
+        common = [piece for c in permuted for piece in c.storage.pieces]
+        for piece in common:
+            piece.holders = len(permuted)
         for carry, var in zip(carries, results, strict=True):
             entered = carry.storage
             entered.users -= 1
@@ -411,7 +431,8 @@ class _Scope:
                 self.values[var] = Value(entered)
                 entered.users += 1
                 continue
-            final = Storage(carry.place, entered.size, True, carry.spare_pieces + entered.pieces)
+            pieces = common if carry in permuted else carry.spare_pieces + entered.pieces
+            final = Storage(carry.place, entered.size, True, pieces)
             entered.pieces = []
             if entered.place.base != "arena":
                 entered.users += ALWAYS  # stays occupied: which of the two it is, is not known
@@ -660,8 +681,6 @@ def _cond(scope: _Scope, step: Nested, number: int) -> None:
             if (
                 k is not None
                 and k not in taken
-                and operands.count(operands[k]) == 1
-                and operands[k] is not index
                 and scope.may_overwrite(operands[k], number)
             ):
                 storage, taken[k] = scope.values[operands[k]].storage, j  # type: ignore[index]

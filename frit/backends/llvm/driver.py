@@ -84,6 +84,15 @@ class _Driver:
         self.threads_of = threads_of
         self.parts = 0
         self.imported: set[str] = set()
+        self.libraries: dict[Any, str] = {}
+
+    def library(self, call: Any, reads: int, writes: int) -> str:
+        """The function of a library call; equal calls share one."""
+        name = self.libraries.get(call)
+        if name is None:
+            name = self.libraries[call] = f"library{len(self.libraries)}_{call.symbol}"
+            _LibraryCall(self, name, call, reads, writes).emit()
+        return name
 
     def part(self, statements: Sequence[Any]) -> str:
         """A function of its own for some statements."""
@@ -229,35 +238,58 @@ class _Function:
         self.check(b.call(target, I32, [self.context, number, table]))
 
     def library(self, statement: Library) -> None:
-        """A call for each member of the batch; scalars are passed by reference, as Fortran does."""
-        b, call = self.b, statement.call
+        symbol = self.driver.library(statement.call, len(statement.reads), len(statement.writes))
+        places = (*statement.reads, *statement.writes, statement.scratch)
+        self.b.call(symbol, VOID, [self.address(place) for place in places])
+
+
+class _LibraryCall:
+    """A function that calls a routine for each member of a batch: `name(reads, writes, scratch)`.
+
+    Scalars are passed by reference, as Fortran does.
+    """
+
+    def __init__(self, driver: _Driver, name: str, call: Any, reads: int, writes: int) -> None:
+        self.driver, self.call = driver, call
+        made = driver.module.function(
+            name, VOID, [PTR] * (reads + writes + 1), linkage="internal",
+            attributes="nounwind noinline",
+        )  # fmt: skip
+        self.b = Builder(made)
         replaced = set(call.updates.values())
-        positions = (k for k in range(len(statement.reads) + len(replaced)) if k not in replaced)
-        reads = {k: self.address(p) for k, p in zip(positions, statement.reads, strict=True)}
-        writes = dict(enumerate(map(self.address, statement.writes)))
-        scratch = self.address(statement.scratch)
+        positions = (k for k in range(reads + len(replaced)) if k not in replaced)
+        parameters = made.parameters
+        self.memory = {
+            "operand": dict(zip(positions, parameters[:reads], strict=True)),
+            "result": dict(enumerate(parameters[reads : reads + writes])),
+            "scratch": {0: parameters[-1]},
+        }
+
+    def emit(self) -> None:
+        b, call = self.b, self.call
         fixed = [self.scalar_argument(a) for a in call.arguments]
-        symbol = call.symbol
-        self.driver.module.declare(symbol, VOID, [PTR] * len(call.arguments))
-        self.driver.imported.add(symbol)
+        self.driver.module.declare(call.symbol, VOID, [PTR] * len(call.arguments))
+        self.driver.imported.add(call.symbol)
         self.set_threads(call.work)
         with ExitStack() as loops:
             steps = [
                 loops.enter_context(b.loop(0, constant(I64, extent))).index for extent in call.batch
             ]
-            arguments = []
-            for argument, known in zip(call.arguments, fixed, strict=True):
-                if known is not None:
-                    arguments.append(known)
-                    continue
-                base = {"operand": reads, "result": writes}.get(argument.kind)
-                at = scratch if base is None else base[argument.value]
-                if argument.offset:
-                    at = b.gep(at, argument.offset, I8)
-                for step, stride in zip(steps, argument.stride, strict=False):
-                    at = b.gep(at, b.mul(step, stride), I8)
-                arguments.append(at)
-            b.call(symbol, VOID, arguments)
+            arguments = [
+                self.memory_argument(argument, steps) if known is None else known
+                for argument, known in zip(call.arguments, fixed, strict=True)
+            ]
+            b.call(call.symbol, VOID, arguments)
+        b.ret()
+
+    def memory_argument(self, argument: Any, steps: Sequence[Value]) -> Value:
+        """Where an array begins for one member of the batch."""
+        at = self.memory[argument.kind][argument.value]
+        if argument.offset:
+            at = self.b.gep(at, argument.offset, I8)
+        for step, stride in zip(steps, argument.stride, strict=False):
+            at = self.b.gep(at, self.b.mul(step, stride), I8)
+        return at
 
     def set_threads(self, work: int) -> None:
         count = self.driver.threads_of(work)
