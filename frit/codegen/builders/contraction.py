@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule, storage
+from frit.codegen.nests import WIDE, row_major, rule, storage
 
 ROWS = 4  # rows of the result that share each load of the right side
+PACKED_BYTES = 1 << 22  # a right side of at most so many bytes a batch is packed
 
 
 @rule("dot_general")
@@ -34,6 +35,8 @@ def _dot_general(lowering, equation):
     batch_shape = [lhs.shape[a] for a in lhs_batch]
     rows = [lhs.shape[a] for a in lhs_free]
     columns = [rhs.shape[a] for a in rhs_free]
+    along_last = bool(rhs_free) and rhs_free[-1] == rhs.rank - 1 and "turned" not in rhs.traits
+    product.packs = not along_last and math.prod(rows) >= ROWS and math.prod(columns) > 1
     product.write(batch_shape, rows, columns, lhs_index, rhs_index)
     lowering.now_stored(var)
 
@@ -62,6 +65,7 @@ class Product:
         self.summed = [lhs.shape[a] for a in lhs_summed]
         half = self.dtype in ("float16", "bfloat16")
         self.wide = "float32" if half else self.dtype
+        self.packs = False
 
     def zero(self):
         number = False if self.wide == "bool" else 0
@@ -94,7 +98,10 @@ class Product:
             return
         lowering, b = self.lowering, self.b
         count = math.prod(rows)
+        size = math.prod((*self.summed, *columns)) * 8 * self.rhs.parts
         with lowering.nest(batch_shape, vector=False) as batch:
+            if self.packs and 0 < size <= PACKED_BYTES:
+                rhs_index = self.pack(batch, columns, rhs_index)
             whole = count - count % ROWS
             for first, extent, block in ((0, whole, ROWS), (whole, count - whole, 1)):
                 if not extent:
@@ -108,9 +115,21 @@ class Product:
                     places = [lowering.delinearize(p, rows) for p in positions]
                     self.write_rows(batch, places, columns, lhs_index, rhs_index)
 
+    def pack(self, batch, columns, rhs_index):
+        """Copies the right side of a batch, so that lanes along its columns are neighbours."""
+        lowering, rhs = self.lowering, self.rhs
+        shape = (*self.summed, *columns)
+        buffer = lowering.new_buffer(shape, rhs.dtype, rhs.parts)
+        count = len(self.summed)
+        with lowering.nest(shape, vector=not rhs.scalar_axes) as index:
+            value = lowering.element(rhs, rhs_index(batch, index[count:], index[:count]))
+            lowering.put(buffer, lowering.offset(row_major(shape), index), value)
+        self.rhs = lowering.stored(buffer, shape, rhs.parts)
+        return lambda batch, column, summed: (*summed, *column)
+
     def write_rows(self, batch, places, columns, lhs_index, rhs_index):
         lowering = self.lowering
-        with lowering.nest(columns, vector=not self.rhs.scalar_axes) as column:
+        with lowering.nest(columns, vector=not self.rhs.scalar_axes, width=WIDE) as column:
             state = [zero for _ in places for zero in self.zero()]
             state = self.sum_terms(batch, places, column, lhs_index, rhs_index, state)
             for number, place in enumerate(places):
