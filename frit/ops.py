@@ -42,6 +42,7 @@ def _segment(
         indices_are_sorted=sorted_ids,
         unique_indices=unique,
         mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+        wrap_negative_indices=False,
     )
 
 

@@ -17,7 +17,9 @@ from frit.primitives import conversion, elementwise
 
 
 def dtype(x):
-    """The element type of a value."""
+    """The element type of a value, or of the values of a scalar type."""
+    if isinstance(x, type):
+        return dtypes.canonicalize(dtypes.as_dtype(x))
     return typeof(x).dtype
 
 

@@ -2,19 +2,20 @@
 
     random_seed[impl]              int[*s]                 ->  key<fry>[*s]
     random_wrap[impl]              u32[*s, 2]              ->  key<fry>[*s]
-    random_unwrap                  key<fry>[*s]            ->  u32[*s, 2]
+    random_unwrap[impl]            key<fry>[*s]            ->  u32[*s, 2]        (impl unprinted)
     random_split[shape]            key<fry>[*s]            ->  key<fry>[*s, *shape]
     random_fold_in                 key<fry>[*s], u32[*s]   ->  key<fry>[*s]
     random_bits[bit_width shape]   key<fry>[*s]            ->  u{bit_width}[*s, *shape]
     threefry2x32                   four u32[*s]            ->  two u32[*s]
 
-A key is 64 opaque bits in storage (its words are `storage.view(uint32)`). Element i of a split or
-of bits, counted in row-major order as a 64-bit number, is the hash of i under the key: so draws do
-not depend on how an array is divided, and a longer vector begins with the elements of a shorter.
+A key is opaque bits in storage, 64 here (its words are `storage.view(uint32)`). Element i of a
+split or of bits, counted in row-major order as a 64-bit number, is the hash of i under the key: so
+draws do not depend on how an array is divided, and a longer vector begins as a shorter one.
 """
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,17 +33,26 @@ _WORDS = 2
 
 @dataclasses.dataclass(frozen=True)
 class PRNGImpl:
-    """A generator: its name, the tag that its key dtype prints, and the shape of a key's words."""
+    """A generator: the shape of a key's words, what makes and uses them, its name and dtype's tag.
 
-    name: str
-    tag: str
+    The functions are traceable, of the words of one key: `seed(int) -> words`,
+    `split(words, shape) -> words[*shape]`, `random_bits(words, bit_width, shape) -> uint[*shape]`,
+    `fold_in(words, uint32) -> words`. Those of THREEFRY are the primitives of this module.
+    """
+
     key_shape: tuple[int, ...]
+    seed: Callable | None = None
+    split: Callable | None = None
+    random_bits: Callable | None = None
+    fold_in: Callable | None = None
+    name: str = "<unnamed>"
+    tag: str = "?"
 
     def __str__(self):
         return self.tag
 
 
-THREEFRY = PRNGImpl("threefry2x32", "fry", (_WORDS,))
+THREEFRY = PRNGImpl((_WORDS,), name="threefry2x32", tag="fry")
 IMPLEMENTATIONS = {THREEFRY.name: THREEFRY}
 
 
@@ -59,11 +69,12 @@ def default_implementation():
 class KeyTy(ExtendedDType):
     """The element type of keys of one generator; prints `key<fry>`."""
 
-    storage = np.dtype(np.uint64)
     type = prng_key
 
     def __init__(self, impl):
         self._impl = impl
+        size = 4 * math.prod(impl.key_shape)
+        self.storage = np.dtype({4: "u4", 8: "u8"}.get(size, f"V{size}"))
 
     @property
     def name(self):
@@ -77,14 +88,16 @@ class KeyTy(ExtendedDType):
 
 
 def words_of(keys):
-    """The words `uint32[*s, 2]` of keys in storage, without a copy."""
+    """The words `uint32[*s, n]` of keys in storage, without a copy."""
     keys = np.asarray(keys, order="C")
     return keys[..., None].view(np.uint32)
 
 
-def keys_of(words):
-    """Keys in storage, made of their words `uint32[*s, 2]`."""
-    return np.ascontiguousarray(words, np.uint32).view(np.uint64)[..., 0]
+def keys_of(words, impl=THREEFRY):
+    """Keys in storage, made of their words `uint32[*s, *key_shape]`."""
+    flat = np.ascontiguousarray(words, np.uint32)
+    flat = flat.reshape(*flat.shape[: flat.ndim - len(impl.key_shape)], -1)
+    return flat.view(KeyTy(impl).storage)[..., 0]
 
 
 # ---- the hash -----------------------------------------------------------------------------------
@@ -225,7 +238,7 @@ def _wrap_batch(axis, operands, mapped, *, impl):
 random_wrap = Primitive(
     "random_wrap",
     result_types=_wrap_types,
-    evaluate=lambda words, *, impl: keys_of(words),
+    evaluate=lambda words, *, impl: keys_of(words, impl),
     jvp=not_differentiable(lambda: random_wrap),
     transpose=absent("keys have no cotangents"),
     batch=_wrap_batch,
@@ -241,9 +254,13 @@ def _key_type(name, keys):
     return keys.dtype
 
 
-def _unwrap_types(keys):
+def _unwrap_types(keys, *, impl=None):
     impl = _key_type("random_unwrap", keys)._impl
     return ShapedArray((*keys.shape, *impl.key_shape), _UINT32)
+
+
+def _unwrap_evaluate(keys, *, impl=THREEFRY):
+    return words_of(keys).reshape(*np.shape(keys), *impl.key_shape)
 
 
 def _batch_leading(primitive):
@@ -258,10 +275,11 @@ def _batch_leading(primitive):
 random_unwrap = Primitive(
     "random_unwrap",
     result_types=_unwrap_types,
-    evaluate=words_of,
+    evaluate=_unwrap_evaluate,
     jvp=not_differentiable(lambda: random_unwrap),
     transpose=absent("keys have no cotangents"),
     batch=_batch_leading(lambda: random_unwrap),
+    shown=lambda equation: {},
 )
 
 
