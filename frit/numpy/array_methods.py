@@ -227,6 +227,24 @@ def _not_on_arrays(name: str, remedy: str) -> Any:
     return property(property_of)
 
 
+def _byteswap(self: Any) -> Any:
+    """x with the bytes of each element in reverse order."""
+    width = self.dtype.itemsize
+    if width == 1:
+        return self
+    if dtypes.is_complex(self.dtype):
+        return lax.complex(_byteswap(self.real), _byteswap(self.imag))
+    integer = np.dtype(f"uint{8 * width}")
+    bytes_of = lax.bitcast_convert_type(lax.bitcast_convert_type(self, integer), np.uint8)
+    swapped = lax.bitcast_convert_type(lax.rev(bytes_of, (self.ndim,)), integer)
+    return lax.bitcast_convert_type(swapped, self.dtype)
+
+
+def _buffer_address(self: Any) -> int:
+    """Where in memory the numbers of x are."""
+    return self.__array__().__array_interface__["data"][0]
+
+
 def _at(self: Any) -> IndexUpdateHelper:
     return IndexUpdateHelper(self)
 
@@ -276,7 +294,8 @@ _OWN: dict[str, Any] = {
 }  # fmt: skip
 
 _FALLBACK: dict[str, Any] = {
-    "clone": _copy, "is_ready": lambda self: True,
+    "clone": _copy, "is_ready": lambda self: True, "byteswap": _byteswap,
+    "unsafe_buffer_pointer": _buffer_address,
     "__hex__": lambda self: hex(operator.index(self)),
     "__oct__": lambda self: oct(operator.index(self)),
 }  # fmt: skip

@@ -7,6 +7,7 @@ included; an array holding traced elements is stacked from them.
 from __future__ import annotations
 
 import types as python_types
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,21 @@ def array(
     TypeError for what is not numeric, ValueError for None and for ragged lists.
     """
     if args:
+        if len(args) > 3:
+            raise TypeError(
+                f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
+            )
+        for name, value, default in zip(
+            ("copy", "order", "ndmin"), (copy, order, ndmin), (True, "K", 0), strict=True
+        ):
+            if value != default and len(args) > ("copy", "order", "ndmin").index(name):
+                raise TypeError(f"array() got multiple values for argument '{name}'")
+        warnings.warn(
+            "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. "
+            "Use keyword arguments instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")

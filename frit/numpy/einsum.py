@@ -161,8 +161,8 @@ def einsum(
             )
         else:
             raise NotImplementedError(
-                "jax.numpy.einsum contracts one or two operands at a time; the path given as "
-                f"`optimize` asks for {len(chosen)} at once"
+                "jax.numpy.einsum does not support simultaneous contraction of 3 or more operands: "
+                f"the path given as `optimize` asks for {len(chosen)} at once. Give a path of pairs."
             )
         if letters != result:
             x = lax.transpose(x, tuple(letters.index(n) for n in result))

@@ -316,10 +316,13 @@ ogrid = _Ogrid()
 
 
 class IndexExpression:
-    """s_[1:3, ...] is the index itself."""
+    """s_[1:3, ...] is the index itself; index_exp gives a tuple always."""
+
+    def __init__(self, as_tuple: bool) -> None:
+        self.as_tuple = as_tuple
 
     def __getitem__(self, item: Any) -> Any:
-        return item
+        return (item,) if self.as_tuple and not isinstance(item, tuple) else item
 
 
-s_ = index_exp = IndexExpression()
+s_, index_exp = IndexExpression(as_tuple=False), IndexExpression(as_tuple=True)

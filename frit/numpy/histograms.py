@@ -15,11 +15,13 @@ from frit.numpy.differences import diff
 from frit.numpy.grids import ix_
 from frit.numpy.promotion import (
     as_array,
+    common_type,
     concrete,
     constant_like,
     default_int,
     ensure_array,
     ensure_arrays,
+    promote_dtypes,
     promote_dtypes_inexact,
     requested_dtype,
     to_inexact,
@@ -142,7 +144,7 @@ def histogram2d(
     if count not in (1, 2):
         edges = asarray(bins)
         bins = [edges, edges]
-    sample = lax.stack(promote_dtypes_inexact(x, y), axis=1)
+    sample = lax.stack(promote_dtypes(x, y), axis=1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, edges[0], edges[1]
 
@@ -201,7 +203,10 @@ def ravel_multi_index(
     for i in indices:
         if not dtypes.is_integer(i.dtype):
             raise TypeError("only int indices permitted")
-    found_dtype = default_int() if dtype is None else requested_dtype(dtype, "ravel_multi_index")
+    if dtype is None:
+        found_dtype = common_type(0, *indices)[0]
+    else:
+        found_dtype = requested_dtype(dtype, "ravel_multi_index")
     if not dtypes.is_integer(found_dtype):
         raise ValueError(f"dtype={found_dtype} is not an integer type.")
     if int(np.prod(sizes, dtype=object)) - 1 > np.iinfo(found_dtype).max:

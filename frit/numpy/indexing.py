@@ -98,12 +98,9 @@ def _as_items(index: Any) -> tuple[Any, ...]:
 
 
 def _is_item_of_tuple(item: Any) -> bool:
-    return (
-        item is None
-        or item is Ellipsis
-        or isinstance(item, (slice, list, tuple))
-        or (is_array(item) and item.ndim > 0)
-    )
+    if is_array(item) or isinstance(item, np.ndarray):
+        return item.ndim > 0
+    return item is None or item is Ellipsis or isinstance(item, (slice, list, tuple))
 
 
 def _kind_of(item: Any) -> str:
@@ -481,6 +478,7 @@ def plan_gather(entries: Sequence[Entry], shape: tuple[Any, ...], wrap: bool) ->
     Arrays of indices broadcast together; the axes of their result stand where the arrays stood when
     these were next to each other, else in front (NumPy's rule).
     """
+    entries = [_with_arrays(e) for e in entries]
     positions = [e.position for e in entries if e.kind in ("array", "integer")]
     contiguous = all(b - a == 1 for a, b in zip(positions, positions[1:], strict=False))
     entries, shape, flags = _expand_flags(entries, shape)
@@ -537,7 +535,7 @@ def _take_gather(
     mode: Any,
     fill_value: Any,
 ) -> Any:
-    plan = plan_gather([_with_arrays(e) for e in entries], x.shape, wrap)
+    plan = plan_gather(entries, x.shape, wrap)
     if fill_value is not None:
         fill_value = _static_fill(fill_value)
     if plan.flags:

@@ -77,7 +77,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     if missing:
         bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])
     bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
-    packed = lax.convert_element_type(sum_of(bits << places, axis=-1), np.uint8)
+    shifts = lax.expand_dims(places, range(bits.ndim - 1))
+    packed = lax.convert_element_type(sum_of(bits << shifts, axis=-1), np.uint8)
     return swapaxes(packed, axis, -1)
 
 
@@ -94,7 +95,8 @@ def unpackbits(
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     a = swapaxes(a, axis, -1)
-    bits = (lax.expand_dims(a, (a.ndim,)) >> places) & np.uint8(1)
+    shifts = lax.expand_dims(places, range(a.ndim))
+    bits = (lax.expand_dims(a, (a.ndim,)) >> shifts) & np.uint8(1)
     bits = lax.reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
     if count is not None:
         size = bits.shape[-1]

@@ -195,6 +195,7 @@ def nanstd(
     """The square root of the variance over `axis` of the elements that are not nan."""
     check_no_out("nanstd", out)
     a = ensure_array("nanstd", a)
+    where = check_where("nanstd", where)
     return lax.sqrt(
         nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
     )

@@ -42,6 +42,8 @@ _HINT = (
 def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple[Any, Any, Any]:
     """The slices along `axis` sorted, whether each differs from the one before, and the order."""
     slices = moveaxis(ar, axis, 0)
+    if dtypes.is_complex(slices.dtype):  # a nan in either part is the same nan
+        slices = where(is_nan(slices), constant_like(slices, np.nan), slices)
     count, *rest = slices.shape
     width = dims.product(rest)
     if width == 0 or count == 0:

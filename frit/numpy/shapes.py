@@ -39,7 +39,10 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> Any:
     """How many elements `a` has, along `axis` if given."""
     sizes = shape(a)
-    return dims.product(sizes[i] for i in canonical_axes(axis, len(sizes)))
+    axes = canonical_axes(axis, len(sizes), allow_duplicates=True)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"repeated axis in size: {axis}")
+    return dims.product(sizes[i] for i in axes)
 
 
 def isscalar(element: Any) -> bool:

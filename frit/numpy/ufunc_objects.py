@@ -53,12 +53,32 @@ class ufunc:
     ) -> None:
         self.__doc__ = func.__doc__
         self.__name__ = name or func.__name__
-        self._func, self.identity = func, identity
-        self.nin, self.nout = operator.index(nin), operator.index(nout)
-        self.nargs = operator.index(nargs or nin)
+        self._func, self._identity = func, identity
+        self._nin, self._nout = operator.index(nin), operator.index(nout)
+        self._nargs = operator.index(nargs or nin)
         self._call = call or vectorize(func)
         self._reduce, self._accumulate = reduce, accumulate
         self._at, self._reduceat = at, reduceat
+
+    @property
+    def nin(self) -> int:
+        """How many arguments the function takes."""
+        return self._nin
+
+    @property
+    def nout(self) -> int:
+        """How many results it has."""
+        return self._nout
+
+    @property
+    def nargs(self) -> int:
+        """How many arguments the function takes."""
+        return self._nargs
+
+    @property
+    def identity(self) -> Any:
+        """What joined with x gives x, or None."""
+        return self._identity
 
     def _key(self) -> tuple[Any, ...]:
         return (self._func, self.__name__, self.identity, self.nin, self.nout, self.nargs)

@@ -14,7 +14,7 @@ from frit.numpy.ufunc_objects import ufunc
 
 
 def _binary(function: Any, identity: Any, **methods: Any) -> ufunc:
-    return ufunc(function, 2, 1, nargs=3, identity=identity, call=function, **methods)
+    return ufunc(function, 2, 1, identity=identity, call=function, **methods)
 
 
 def _through_int(a: Any, indices: Any, b: Any, method: str) -> Any:
@@ -39,7 +39,7 @@ def _subtract_at(a: Any, indices: Any, b: Any) -> Any:
     return as_array(a).at[indices].subtract(b)
 
 
-negative = ufunc(ufuncs.negative, 1, 1, nargs=2, call=ufuncs.negative)
+negative = ufunc(ufuncs.negative, 1, 1, call=ufuncs.negative)
 add = _binary(ufuncs.add, 0, reduce=reductions.sum, accumulate=cumulative.cumsum, at=_add_at)
 multiply = _binary(
     ufuncs.multiply, 1, reduce=reductions.prod, accumulate=cumulative.cumprod, at=_multiply_at
