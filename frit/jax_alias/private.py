@@ -222,12 +222,12 @@ class IndexingStrategy(enum.Enum):
     DYNAMIC_SLICE = "dynamic_slice"
 
 
-def rewriting_take(x: Any, index: Any, *, strategy: Any = None, **options: Any) -> Any:
-    """x[index]; TypeError where a static slice is asked for and the index is not static."""
+def rewriting_take(arr: Any, idx: Any, *, strategy: Any = None, **options: Any) -> Any:
+    """arr[idx], in whatever way frit takes it: the strategy is advice."""
     known = {"indices_are_sorted", "unique_indices", "mode", "fill_value"}
     chosen = {name: value for name, value in options.items() if name in known}
     wraps = options.get("normalize_indices", True)
-    return take_index(jnp.asarray(x), index, wrap_negative_indices=wraps, **chosen)
+    return take_index(jnp.asarray(arr), idx, wrap_negative_indices=wraps, **chosen)
 
 
 @dataclass(frozen=True)
