@@ -77,10 +77,10 @@ is_finite = _compare("is_finite", np.isfinite, (floating,))
 # --------------------------------------------------------------------------------------------- bits
 
 
-not_ = elementwise("not", meaning.bitwise(np.invert), BITS, flat=True)
-and_ = elementwise("and", meaning.bitwise(np.bitwise_and), BITS, flat=True, commutative=True)
-or_ = elementwise("or", meaning.bitwise(np.bitwise_or), BITS, flat=True, commutative=True)
-xor = elementwise("xor", meaning.bitwise(np.bitwise_xor), BITS, flat=True, commutative=True)
+not_ = elementwise("not", meaning.in_bytes(np.invert), BITS, flat=True)
+and_ = elementwise("and", meaning.in_bytes(np.bitwise_and), BITS, flat=True, commutative=True)
+or_ = elementwise("or", meaning.in_bytes(np.bitwise_or), BITS, flat=True, commutative=True)
+xor = elementwise("xor", meaning.in_bytes(np.bitwise_xor), BITS, flat=True, commutative=True)
 shift_left = elementwise("shift_left", meaning.shift_left, (integer,), flat=True)
 shift_right_arithmetic = elementwise(
     "shift_right_arithmetic", meaning.shift_right_arithmetic, (integer,), flat=True

@@ -48,19 +48,19 @@ def quiet(function: Function) -> Function:
 
 
 def is_float(x: Any) -> bool:
-    return x.dtype in dtypes._FLOAT_SET
+    return dtypes.is_floating(x.dtype)
 
 
 def is_small_float(x: Any) -> bool:
     """Whether x holds floats of fewer than 32 bits."""
-    return x.dtype.itemsize <= 2 and x.dtype in dtypes._FLOAT_SET
+    return x.dtype.itemsize <= 2 and dtypes.is_floating(x.dtype)
 
 
 def bit_width(dtype: np.dtype) -> int:
     """The number of bits of an element type: 4 for int4, though it is stored in a byte."""
-    if dtype in dtypes._INTEGER_SET:
+    if dtypes.is_integer(dtype):
         return int(ml_dtypes.iinfo(dtype).bits)
-    if dtype.itemsize == 1 and dtype in dtypes._FLOAT_SET:
+    if dtype.itemsize == 1 and dtypes.is_floating(dtype):
         return int(ml_dtypes.finfo(dtype).bits)
     return dtype.itemsize * 8
 
@@ -263,10 +263,6 @@ def shift_right_arithmetic(x: Any, amount: Any) -> Any:
     return _shift(signed, amount.view(signed.dtype), np.right_shift, sign_bits).view(x.dtype)
 
 
-def bitwise(function: Function) -> Function:
-    return in_bytes(function)
-
-
 def population_count(x: Any) -> Any:
     return np.bitwise_count(_bits_of_integer(x)).astype(x.dtype)
 
@@ -326,7 +322,7 @@ def convert(x: Any, dtype: np.dtype) -> Any:
         return x
     if dtype.kind == "b":
         return x != 0
-    if dtype in dtypes._INTEGER_SET and is_float(x):
+    if dtypes.is_integer(dtype) and is_float(x):
         return _saturate(x, dtype)
     if x.dtype in _NARROW and dtype in _NARROW:
         x = x.astype(_NARROW[x.dtype])

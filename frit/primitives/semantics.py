@@ -465,6 +465,16 @@ FUNCTIONS = (
         _PLAIN,
     ),
     Row(
+        (t.exp, t.exp2, t.expm1, t.log, t.log1p, t.sqrt, t.tanh, t.sin, t.cos, t.tan),
+        "complex",
+        "of the principal branch, computed in double precision; where both parts are infinite, nan "
+        "for exp, sin, cos, sinh and cosh.",
+        "the formulas of the real parts, on a trailing axis of 2",
+        [((0j,), 1 + 0j), ((complex(-inf, 0),), 0j), ((1000j,), np.complex64(np.exp(1000j)))],
+        np.complex64,
+        _PLAIN,
+    ),
+    Row(
         (t.asin, t.acos, t.atan, t.sinh, t.cosh, t.asinh, t.acosh, t.atanh),
         "float",
         "nan outside of the domain.",
