@@ -104,16 +104,22 @@ class Extent(Index):
 class At(Value):
     """constant + sum of coefficient × value: an offset in elements, or an index."""
 
-    __slots__ = ("constant", "terms")
+    __slots__ = ("_key", "constant", "terms")
 
     def __init__(self, constant, terms=()):
-        Value.__init__(self, INDEX_DTYPE)
+        self.dtype, self.lanes = INDEX_DTYPE, 1
         self.constant = constant
         self.terms = terms  # ((coefficient, value), ...), values distinct, none an At
+        self._key = None
 
     def key(self):
         """Equal for equal sums over the same values."""
-        return (self.constant, *sorted((id(value), factor) for factor, value in self.terms))
+        key = self._key
+        if key is None:
+            parts = [(id(value), factor) for factor, value in self.terms]
+            parts.sort()
+            key = self._key = (self.constant, *parts)
+        return key
 
     def coefficient(self, value):
         """How far one step of `value` moves this offset."""

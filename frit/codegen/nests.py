@@ -67,7 +67,7 @@ class Node:
 
     __slots__ = (
         "buffer", "dtype", "element", "flat", "kept_in_row", "masked", "name", "parts", "pieces",
-        "scalar_axes", "shape", "traits",
+        "rank", "scalar_axes", "shape", "size", "traits",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +75,8 @@ class Node:
         traits=frozenset(), masked=None,
     ):  # fmt: skip
         self.shape = shape
+        self.rank = len(shape)
+        self.size = math.prod(shape)
         self.dtype = dtype
         self.element = element
         self.parts = parts
@@ -86,14 +88,6 @@ class Node:
         self.buffer = None
         self.kept_in_row = False
         self.pieces = ()
-
-    @property
-    def size(self):
-        return math.prod(self.shape)
-
-    @property
-    def rank(self):
-        return len(self.shape)
 
 
 def storage(aval):

@@ -103,16 +103,16 @@ class _Emitter:
 
     def get(self, value):
         """The register of a value: scalar, vector of the loop's lanes, or Parts."""
+        found = self.values.get(id(value))
+        if found is not None:
+            return self.lanes_from(found.base, 1) if isinstance(found, Lane) else found
         if isinstance(value, Const):
             kind = scalar(value.dtype)
             if value.lanes == 1:
                 return as_constant(kind, value.value, 1)
             lanes = min(value.lanes, self.target.lanes(max(kind.register.bits, 32)))
             return Parts([as_constant(kind, value.value, lanes)] * (value.lanes // lanes))
-        if isinstance(value, At):
-            return self.index_value(value)
-        found = self.values[id(value)]
-        return self.lanes_from(found.base, 1) if isinstance(found, Lane) else found
+        return self.index_value(value)
 
     def lane(self, value):
         """The register of a value with as many lanes as the loop."""
@@ -224,6 +224,15 @@ class _Emitter:
             case _:
                 raise TypeError(f"{type(item).__name__} does not stand in a body")
 
+    def scalars(self, values):
+        """Registers of values that have no lanes of their own, all of as many lanes."""
+        registers = [self.get(value) for value in values]
+        if self.width > 1 and len(registers) > 1:
+            for register in registers:
+                if register.type.lanes > 1:
+                    return [self.widened(r, v) for r, v in zip(registers, values, strict=True)]
+        return registers
+
     def operands(self, values):
         """Registers of equal shape: all scalars, all of the loop's lanes, or lists of parts."""
         registers = [self.get(value) for value in values]
@@ -267,6 +276,9 @@ class _Emitter:
             if narrow is not None:
                 return narrow
         dtypes = [value.dtype for value in item.operands]
+        if item.lanes == 1:
+            registers = self.scalars(item.operands)
+            return self.operations.apply(item.op, item.dtype, registers, dtypes, item.params)
 
         def one(*registers):
             return self.operations.apply(item.op, item.dtype, registers, dtypes, item.params)

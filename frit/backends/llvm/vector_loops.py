@@ -13,6 +13,7 @@ from frit.backends.llvm.values import I1, I32, I64, constant, constant_lanes
 from frit.codegen.loops import Apply, Load, Store, Update, walk
 
 SMALL_BODY = 10  # items; a body of at most so many is written once for each part of its carries
+LARGE_BODY = 48  # items; a body of more is written once, with every block under a mask
 
 
 class VectorLoop:
@@ -32,6 +33,7 @@ class VectorLoop:
             while lanes > 1 and known <= lanes // 2:
                 lanes //= 2
         self.known = known
+        self.items = sum(1 for _ in walk(item.body))
         self.width = lanes
         self.groups = item.width // lanes if item.carries else 1
 
@@ -83,8 +85,22 @@ class VectorLoop:
 
     # without carries
 
+    def is_large(self):
+        """Whether a second copy of the body would cost more than masks do."""
+        return self.e.target.has_masks and self.items > LARGE_BODY
+
+    def masked_blocks(self):
+        """All blocks in one loop, each under the mask of the lanes below the extent."""
+        stop = self.e.extent_of(self.item)
+        with self.b.loop(constant(I64, 0), stop, self.width) as made:
+            self.block(made.index, mask=self.below(made.index, stop))
+
     def map(self):
         b, width = self.b, self.width
+        if width > 1 and self.is_large() and (self.known is None or self.known % width):
+            if self.known is None or self.known > width:
+                self.masked_blocks()
+                return
         if self.known is not None:
             whole = self.known - self.known % width
             if whole == width:
@@ -133,18 +149,23 @@ class VectorLoop:
         turn = item.width
         if self.known is not None:
             whole = self.known - self.known % turn
+            if whole and whole < self.known and self.is_large() and self.groups > 1:
+                stop = constant(I64, self.known)
+                return self.rotate(constant(I64, 0), constant(I64, whole + turn), state, stop)
             if whole:
                 state = self.turns(constant(I64, whole), state)
             return self.known_rest(state, whole, self.known - whole)
         stop = e.extent_of(item)
+        if self.is_large():
+            turns = b.sdiv(b.add(stop, turn - 1), constant(I64, turn))
+            return self.rotate(constant(I64, 0), b.mul(turns, turn), state, stop)
         whole = b.sub(stop, b.srem(stop, constant(I64, turn)))
         state = self.turns(whole, state)
         return self.rotate(whole, b.add(whole, turn), state, stop)
 
     def turns(self, stop, state):
         """All iterations below `stop`, a multiple of the carries' width."""
-        small = sum(1 for _ in walk(self.item.body)) <= SMALL_BODY
-        if self.groups > 1 and not small:
+        if self.groups > 1 and self.items > SMALL_BODY:
             return self.rotate(constant(I64, 0), stop, state, None)
         flat = [x for parts in state for x in parts]
         with self.b.loop(0, stop, self.item.width, carries=flat) as made:
@@ -178,7 +199,7 @@ class VectorLoop:
     def known_rest(self, state, start, count):
         """The last `count` iterations, fewer than the carries' width, from `start`."""
         blocks = -(-count // self.width)
-        if blocks > 2 and sum(1 for _ in walk(self.item.body)) > SMALL_BODY:
+        if blocks > 2 and self.items > SMALL_BODY:
             first = constant(I64, start)
             limit = constant(I64, start + count)
             return self.rotate(first, constant(I64, start + self.item.width), state, limit)
