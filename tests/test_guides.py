@@ -24,7 +24,7 @@ def test_code_of_the_page_runs(page):
     assert blocks
     for code, expected in blocks:
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             exec(compile(code, page, "exec"), names)
         if expected:
             assert printed.getvalue() == expected
