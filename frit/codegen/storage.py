@@ -109,11 +109,13 @@ def assign_buffers(
     scope = _Scope(assigner, plan, [Value(s) for s in inputs], destinations)
     scope.run()
     donated_outputs = {}
+    moves = []
     for j, (atom, found) in enumerate(zip(plan.outputs, scope.found, strict=True)):
         if j in reused and found.storage is inputs[reused[j]] and found.offset == 0:
             donated_outputs[j] = reused[j]
         else:
-            scope.copy(found.place, outputs[j].place, byte_size(atom.aval))
+            moves.append(Copy(found.place, outputs[j].place, byte_size(atom.aval)))
+    _move_all(scope, moves)
     return BufferPlan(
         tuple(scope.statements),
         assigner.arena.size,
@@ -324,11 +326,17 @@ class _Scope:
                 source = self.value(atom)
                 storage.users += 1
                 self.copy(source.place, storage.place, byte_size(var.aval))
+        wishes = {self.wanted.get(v): v for v in step.results}
         for j, var in enumerate(step.results):
             if j in updates:
                 continue
             over = [step.operands[k] for i, k in inplace if i == j]
-            over = [a for a in over if self.value(a).storage not in made]
+            over = [
+                a
+                for a in over
+                if self.value(a).storage not in made
+                and wishes.get(self.value(a).storage, var) is var
+            ]
             made[j] = storage = self.make(var, number, over)
             storage.users += 1
         for var, storage in zip(step.results, made, strict=True):
@@ -561,10 +569,14 @@ def _only_cycles(
 
 
 def _advance_carries(
-    scope: _Scope, inner: _Scope, carries: Sequence[_Carry], carry_vars: Sequence[Var]
+    inner: _Scope,
+    carries: Sequence[_Carry],
+    carry_vars: Sequence[Var],
+    moves: Sequence[Copy] = (),
+    exact: Sequence[Place] = (),
 ) -> None:
-    """Ends the body: each carry takes its next value, all at once."""
-    moves: list[Copy] = []
+    """Ends the body: each carry takes its next value, all at once, and other moves are made."""
+    moves = list(moves)
     targets: list[int] = []
     sources: list[int] = []
     for k, carry in enumerate(carries):
@@ -578,20 +590,24 @@ def _advance_carries(
             sources.append(other.pointer)  # type: ignore[arg-type]
         else:
             moves.append(Copy(found.place, carry.place, carry.storage.size))
-    _move_all(inner, moves)
+    _move_all(inner, moves, (*exact, *(c.place for c in carries)))
     if targets:
         inner.statements.append(Permute(tuple(targets), tuple(sources)))
     inner.finish()
 
 
-def _move_all(scope: _Scope, moves: Sequence[Copy]) -> None:
-    """Copies as if all at once: what might be overwritten before it is read waits elsewhere."""
+def _move_all(scope: _Scope, moves: Sequence[Copy], exact: Sequence[Place] = ()) -> None:
+    """Copies as if all at once: what might be overwritten before it is read waits elsewhere.
+
+    A pointer may hold the address of any target, unless it is one of `exact`.
+    """
     moves = [m for m in moves if m.size and m.source != m.target]
     targets = {m.target for m in moves}
     late, held = [], []
     for move in moves:
         source = move.source
-        if len(moves) > 1 and (source in targets or source.base == "pointer"):
+        unknown = source.base == "pointer" and source not in exact
+        if len(moves) > 1 and (source in targets or unknown):
             waiting = scope.assigner.new(move.size)
             held.append(waiting)
             scope.statements.append(Copy(source, waiting.place, move.size))
@@ -640,9 +656,12 @@ def _scan(scope: _Scope, step: Nested, number: int) -> None:
     ]
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
     inner = scope.inner(body, inputs, [*destinations, *rows])
-    for atom, row, found in zip(body.outputs[count:], rows, inner.found[count:], strict=True):
-        inner.copy(found.place, row.place, byte_size(atom.aval))
-    _advance_carries(scope, inner, carries, body.inputs[consts : consts + count])
+    moves = [
+        Copy(found.place, row.place, row.size)
+        for row, found in zip(rows, inner.found[count:], strict=True)
+    ]
+    exact = [Place("pointer", a.index) for a in advances]
+    _advance_carries(inner, carries, body.inputs[consts : consts + count], moves, exact)
     scope.statements.append(
         Repeat(params["length"], params["reverse"], tuple(advances), tuple(inner.statements))
     )
@@ -663,7 +682,7 @@ def _while(scope: _Scope, step: Nested, number: int) -> None:
     inside = [carry.inside() for carry in carries]
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
     inner = scope.inner(body, [*operands[tests:], *map(Value, inside)], destinations)
-    _advance_carries(scope, inner, carries, body.inputs[consts:])
+    _advance_carries(inner, carries, body.inputs[consts:])
     scope.statements.append(While(tuple(test.statements), predicate.place, tuple(inner.statements)))
     scope.assigner.free(predicate)
     scope.leave(carries, step.results)
