@@ -11,6 +11,9 @@ for each column), lowering starts again with that value stored.
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
+
 from frit.codegen import builders
 from frit.codegen.loops_check import check_function
 from frit.codegen.nests import RULES, Lowering, Unfused, storage
@@ -25,14 +28,26 @@ FUSED = builders.FUSED
 def lower_kernel(kernel, *, check=True):
     """The loop function of a kernel; NotImplementedError names an equation without a rule."""
     in_memory = set()
-    while True:
-        try:
-            function = _lower(kernel, in_memory)
-            break
-        except Unfused as found:
-            in_memory.add(id(found.node.name))
+    with _room_for(len(kernel.eqns)):
+        while True:
+            try:
+                function = _lower(kernel, in_memory)
+                break
+            except Unfused as found:
+                in_memory.add(id(found.node.name))
     prune(function)
     return check_function(function) if check else function
+
+
+@contextmanager
+def _room_for(equations):
+    """Lets Python recurse as deep as a chain of so many equations asks for its elements."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 8 * equations + 1000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _lower(kernel, in_memory):

@@ -178,3 +178,11 @@ def test_update_in_place_reads_before_it_writes():
     expected = p.arrays[0].copy()
     expected[3:23] = 2 * p.arrays[0][:20]
     assert np.array_equal(found, expected)
+
+
+def test_long_chains_do_not_exhaust_the_stack():
+    p = Program()
+    x = y = p.input(floats(20))
+    for _ in range(900):
+        y = p.apply(find("sub"), x, y)
+    run_kernel(p.kernel(y), p.arrays, slow=False)
