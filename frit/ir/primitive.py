@@ -115,7 +115,7 @@ class Primitive:
         pointwise: bool = False,
         commutative: bool = False,
         uses_axis_names: bool = False,
-        compiled: bool = False,
+        compiled: bool | int = False,
         accuracy: Accuracy = exact,
     ) -> None:
         self.name = name
@@ -126,7 +126,8 @@ class Primitive:
         self.enter, self.shown = enter, shown
         self.multiple_results, self.pointwise = multiple_results, pointwise
         self.commutative, self.uses_axis_names = commutative, uses_axis_names
-        self.compiled = compiled  # eager mode compiles it instead of running `evaluate`
+        # Eager mode compiles it instead of running `evaluate`; a number: from so many elements on.
+        self.compiled = compiled
         self.accuracy = accuracy
 
     def bind(self, *operands: Any, **params: Any) -> Any:

@@ -508,4 +508,5 @@ conv_general_dilated = Primitive(
     transpose=per_linear_operand(_cotangent_of_lhs, _cotangent_of_rhs),
     batch=_batch,
     accuracy=order,
+    compiled=1 << 14,
 )

@@ -49,6 +49,7 @@ from frit.transforms.rules import zero_tangent
 from frit.transforms.trace import trace_to_jaxpr
 
 Ints = tuple[int, ...]
+HEAVY = 1 << 14  # elements from which on NumPy's index arrays take longer than compiling
 
 
 def _shape(x: Any) -> tuple[Any, ...]:
@@ -189,6 +190,7 @@ gather = Primitive(
     jvp=_gather_jvp,
     transpose=_gather_transpose,
     batch=_gather_batch,
+    compiled=HEAVY,
 )
 
 
@@ -479,7 +481,11 @@ def _batch_rule(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
 
 def _scatter_primitive(name: str, combine: np.ufunc | None, **rules: Any) -> Primitive:
     primitive = Primitive(
-        name, result_types=_scatter_types, evaluate=_evaluate_by(combine), **rules
+        name,
+        result_types=_scatter_types,
+        evaluate=_evaluate_by(combine),
+        compiled=HEAVY,
+        **rules,
     )
     primitive.batch = _batch_rule(lambda: primitive)
     return primitive

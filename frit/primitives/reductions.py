@@ -140,6 +140,8 @@ def _evaluate_extreme(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Callab
 
 def _zero_signs(x: np.ndarray, result: np.ndarray, axes: Any, ufunc: np.ufunc) -> np.ndarray:
     """`result` with +0 above -0, which NumPy takes for equal."""
+    if not np.any(result == 0):
+        return result
     positive = np.any((x == 0) & ~np.signbit(x), axis=tuple(axes))
     negative = np.any((x == 0) & np.signbit(x), axis=tuple(axes))
     is_negative = ~positive if ufunc is np.maximum else negative

@@ -22,6 +22,8 @@ from frit.primitives.shapes import iota
 from frit.transforms.linear import insert_axis, is_zero, move_axis
 from frit.transforms.rules import zero_tangent
 
+HEAVY = 1 << 14  # elements from which on NumPy's sorts take longer than a compiled one
+
 
 def sorting_keys(x: np.ndarray) -> list[np.ndarray]:
     """Arrays whose lexicographic order, by NumPy's stable sort, is the order of `x`."""
@@ -118,6 +120,7 @@ sort = Primitive(
     evaluate=_sort_evaluate,
     jvp=_sort_jvp,
     batch=_sort_batch,
+    compiled=HEAVY,
 )
 
 
@@ -186,6 +189,7 @@ top_k = Primitive(
     evaluate=_greatest,
     jvp=_top_jvp,
     batch=_top_batch,
+    compiled=HEAVY,
 )
 
 

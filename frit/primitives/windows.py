@@ -36,6 +36,8 @@ from frit.transforms.linear import axis_to_front, instantiate, is_zero
 from frit.transforms.rules import linear_jvp, zero_tangent
 from frit.transforms.trace import trace_to_jaxpr
 
+HEAVY = 1 << 14  # elements from which on NumPy's copies of windows take longer than compiling
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -237,6 +239,7 @@ reduce_window_sum = Primitive(
     transpose=_sum_transpose,
     batch=_batch_rule(lambda: reduce_window_sum),
     accuracy=order,
+    compiled=HEAVY,
 )
 reduce_window_max = Primitive(
     "reduce_window_max",
@@ -244,6 +247,7 @@ reduce_window_max = Primitive(
     evaluate=_evaluate_by(np.max, identity_of_max),
     jvp=_winner_jvp(lambda: reduce_window_max, ge),
     batch=_batch_rule(lambda: reduce_window_max),
+    compiled=HEAVY,
 )
 reduce_window_min = Primitive(
     "reduce_window_min",
@@ -251,6 +255,7 @@ reduce_window_min = Primitive(
     evaluate=_evaluate_by(np.min, identity_of_min),
     jvp=_winner_jvp(lambda: reduce_window_min, le),
     batch=_batch_rule(lambda: reduce_window_min),
+    compiled=HEAVY,
 )
 
 
@@ -344,6 +349,7 @@ reduce_window = Primitive(
     jvp=_generic_jvp,
     batch=_generic_batch,
     accuracy=order,
+    compiled=HEAVY,
 )
 
 
@@ -435,6 +441,7 @@ select_and_gather_add = Primitive(
     jvp=_linear_in_first(lambda: select_and_gather_add),
     transpose=_gather_transpose,
     batch=_batch_rule(lambda: select_and_gather_add),
+    compiled=HEAVY,
 )
 
 
@@ -477,4 +484,5 @@ select_and_scatter_add = Primitive(
     transpose=_scatter_transpose,
     batch=_batch_rule(lambda: select_and_scatter_add, dilation=False),
     accuracy=order,
+    compiled=HEAVY,
 )

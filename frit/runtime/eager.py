@@ -73,7 +73,7 @@ class EagerInterpreter(Interpreter):
             if isinstance(x, Tracer):
                 raise UnexpectedTracerError(x)
         key = _key(primitive, types, params)
-        if primitive.compiled and not config.disable_jit.value:
+        if primitive.compiled and _is_heavy(primitive, types) and not config.disable_jit.value:
             results = execute(self._program(key, primitive, types, params), operands)
             return results if primitive.multiple_results else results[0]
         out_types = None if key is None else _result_types.get(key)
@@ -122,6 +122,12 @@ class EagerInterpreter(Interpreter):
         params: Params,
     ) -> list[Any]:
         return list(function(*operands))
+
+
+def _is_heavy(primitive: Primitive, types: Sequence[Any]) -> bool:
+    """Whether a primitive that is compiled, always or from a number of elements on, is so here."""
+    least = primitive.compiled
+    return least is True or sum(t.size for t in types) >= least
 
 
 def _storage(value: Any, aval: Any) -> np.ndarray:
