@@ -31,7 +31,7 @@ from frit.numpy import (
     ufuncs,
 )
 from frit.numpy.index_update import IndexUpdateHelper
-from frit.numpy.promotion import is_arraylike
+from frit.numpy.operands import is_arraylike
 
 Operator = Callable[[Any, Any], Any]
 

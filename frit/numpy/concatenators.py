@@ -6,7 +6,7 @@ from typing import Any
 
 from frit.numpy.creation import array
 from frit.numpy.joining import concatenate
-from frit.numpy.promotion import concrete
+from frit.numpy.operands import concrete
 from frit.numpy.ranges import arange, linspace
 from frit.numpy.shapes import expand_dims, transpose
 

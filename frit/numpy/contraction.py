@@ -10,16 +10,8 @@ from frit import lax
 from frit.ir import dtypes
 from frit.ir.types import typeof
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    canonical_axes,
-    canonical_axis,
-    check_no_out,
-    common_type,
-    convert,
-    ensure_arrays,
-    promote_dtypes,
-    requested_dtype,
-)
+from frit.numpy.operands import canonical_axes, canonical_axis, check_no_out, ensure_arrays
+from frit.numpy.promotion import common_type, convert, promote_dtypes, requested_dtype
 from frit.numpy.shapes import expand_dims, moveaxis, ravel
 from frit.numpy.ufuncs import conjugate, multiply
 

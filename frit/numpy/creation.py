@@ -17,19 +17,16 @@ from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType
 from frit.ir.primitive import Tracer
 from frit.ir.types import typeof
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     as_operand,
     as_shape,
-    broadcast_to,
     check_arraylike,
-    convert,
-    default_float,
     dtype_of,
     is_array,
-    requested_dtype,
     shape_of,
 )
+from frit.numpy.promotion import broadcast_to, convert, default_float, requested_dtype
 
 
 def array(

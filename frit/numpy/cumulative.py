@@ -8,13 +8,8 @@ from typing import Any
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    canonical_axis,
-    check_no_out,
-    constant_like,
-    ensure_array,
-    requested_dtype,
-)
+from frit.numpy.operands import canonical_axis, check_no_out, ensure_array
+from frit.numpy.promotion import constant_like, requested_dtype
 from frit.numpy.reductions import widened_integer
 from frit.numpy.selection import is_nan, where
 

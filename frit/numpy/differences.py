@@ -13,17 +13,14 @@ from frit.ir import dtypes
 from frit.numpy.cumulative import cumsum
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import concatenate
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
-    broadcast_to,
     canonical_axes,
     canonical_axis,
-    constant_like,
     ensure_array,
     ensure_arrays,
-    promote_dtypes,
-    promote_dtypes_inexact,
 )
+from frit.numpy.promotion import broadcast_to, constant_like, promote_dtypes, promote_dtypes_inexact
 from frit.numpy.selection import where
 from frit.numpy.shapes import moveaxis, ravel
 

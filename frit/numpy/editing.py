@@ -10,8 +10,7 @@ import numpy as np
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy.creation import array, asarray
-from frit.numpy.promotion import (
-    broadcast_to,
+from frit.numpy.operands import (
     canonical_axes,
     canonical_axis,
     concrete,
@@ -19,6 +18,7 @@ from frit.numpy.promotion import (
     ensure_arrays,
     is_array,
 )
+from frit.numpy.promotion import broadcast_to
 from frit.numpy.ranges import arange
 from frit.numpy.reductions import sum as sum_of
 from frit.numpy.rounding import clip

@@ -18,7 +18,8 @@ from frit import lax
 from frit.ir import dtypes
 from frit.ir.dims import is_symbolic
 from frit.numpy.contraction import result_element
-from frit.numpy.promotion import check_arraylike, convert, ensure_arrays, shape_of
+from frit.numpy.operands import check_arraylike, ensure_arrays, shape_of
+from frit.numpy.promotion import convert
 
 Operand = tuple[Any, str]  # an array and the letters of its axes
 

@@ -12,8 +12,9 @@ from frit.lax.fourier import FftType
 from frit.lax.fourier import fft as lax_fft
 from frit.numpy.creation import array, asarray
 from frit.numpy.moving import roll
+from frit.numpy.operands import ensure_array
 from frit.numpy.padding import pad
-from frit.numpy.promotion import default_float, ensure_array, real_part_dtype, to_inexact
+from frit.numpy.promotion import default_float, real_part_dtype, to_inexact
 from frit.numpy.ranges import arange
 from frit.numpy.shapes import moveaxis
 from frit.numpy.ufuncs import conj

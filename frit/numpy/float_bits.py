@@ -12,13 +12,10 @@ from frit.ir import dtypes
 from frit.ir.dtypes import float0
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
+from frit.numpy.operands import as_array, dtype_of, ensure_arrays, operands
 from frit.numpy.promotion import (
-    as_array,
     constant_like,
     convert,
-    dtype_of,
-    ensure_arrays,
-    operands,
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,

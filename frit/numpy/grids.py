@@ -14,18 +14,15 @@ from frit.ir import dims, dtypes
 from frit.ir.dims import Dim
 from frit.numpy.creation import array, asarray, zeros_like
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     as_shape,
     check_arraylike,
     concrete,
-    constant_like,
-    default_int,
     ensure_array,
     ensure_arrays,
-    promote_dtypes,
-    requested_dtype,
 )
+from frit.numpy.promotion import constant_like, default_int, promote_dtypes, requested_dtype
 from frit.numpy.ranges import arange, linspace
 from frit.numpy.searching import nonzero
 from frit.numpy.shapes import expand_dims

@@ -13,14 +13,11 @@ from frit.numpy import reductions
 from frit.numpy.creation import asarray
 from frit.numpy.differences import diff
 from frit.numpy.grids import ix_
+from frit.numpy.operands import as_array, concrete, ensure_array, ensure_arrays
 from frit.numpy.promotion import (
-    as_array,
     common_type,
-    concrete,
     constant_like,
     default_int,
-    ensure_array,
-    ensure_arrays,
     promote_dtypes,
     promote_dtypes_inexact,
     requested_dtype,

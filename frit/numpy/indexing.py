@@ -24,15 +24,8 @@ from frit.ir import dtypes
 from frit.ir.dims import Dim, is_symbolic
 from frit.ir.primitive import Tracer
 from frit.numpy.creation import array
-from frit.numpy.promotion import (
-    as_array,
-    as_operand,
-    broadcast_arrays,
-    constant_like,
-    dtype_of,
-    is_array,
-    shape_of,
-)
+from frit.numpy.operands import as_array, as_operand, dtype_of, is_array, shape_of
+from frit.numpy.promotion import broadcast_arrays, constant_like
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,9 @@ import numpy as np
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy.jitted import jitted
+from frit.numpy.operands import canonical_axis, ensure_array, ensure_arrays
 from frit.numpy.padding import pad
-from frit.numpy.promotion import (
-    broadcast_arrays,
-    canonical_axis,
-    constant_like,
-    ensure_array,
-    ensure_arrays,
-    promote_dtypes,
-)
+from frit.numpy.promotion import broadcast_arrays, constant_like, promote_dtypes
 from frit.numpy.reductions import any as any_of
 from frit.numpy.reductions import sum as sum_of
 from frit.numpy.selection import to_bool, where

@@ -13,10 +13,9 @@ from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import concatenate
 from frit.numpy.moving import flip
+from frit.numpy.operands import as_array, ensure_arrays
 from frit.numpy.promotion import (
-    as_array,
     constant_like,
-    ensure_arrays,
     promote_args_inexact,
     promote_dtypes,
     promote_dtypes_inexact,

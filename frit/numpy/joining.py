@@ -13,7 +13,7 @@ from frit.ir import dims
 from frit.ir.dims import Dim
 from frit.numpy.creation import asarray, zeros_like
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     canonical_axis,
     check_arraylike,
@@ -22,8 +22,8 @@ from frit.numpy.promotion import (
     ensure_array,
     ensure_arrays,
     is_array,
-    promote_dtypes,
 )
+from frit.numpy.promotion import promote_dtypes
 from frit.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, reshape
 
 

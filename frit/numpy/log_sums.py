@@ -9,7 +9,8 @@ import numpy as np
 from frit import lax
 from frit.api.custom import custom_jvp
 from frit.ir import dtypes
-from frit.numpy.promotion import as_array, constant_like, convert, dtype_of, promote_args_inexact
+from frit.numpy.operands import as_array, dtype_of
+from frit.numpy.promotion import constant_like, convert, promote_args_inexact
 from frit.numpy.selection import is_nan, where
 
 

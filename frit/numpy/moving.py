@@ -9,7 +9,7 @@ import numpy as np
 
 from frit import lax
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     canonical_axes,
     canonical_axis,

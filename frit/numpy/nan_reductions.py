@@ -11,14 +11,8 @@ from frit import lax
 from frit.ir import dtypes
 from frit.numpy import reductions
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    check_no_out,
-    constant_like,
-    convert,
-    ensure_array,
-    requested_dtype,
-    to_inexact,
-)
+from frit.numpy.operands import check_no_out, ensure_array
+from frit.numpy.promotion import constant_like, convert, requested_dtype, to_inexact
 from frit.numpy.reductions import check_where
 from frit.numpy.selection import is_nan
 from frit.numpy.selection import where as select

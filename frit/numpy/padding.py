@@ -18,7 +18,8 @@ from frit.numpy import reductions
 from frit.numpy.creation import asarray
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import repeat
-from frit.numpy.promotion import as_array, broadcast_to, concrete, convert, ensure_array, is_array
+from frit.numpy.operands import as_array, concrete, ensure_array, is_array
+from frit.numpy.promotion import broadcast_to, convert
 from frit.numpy.quantiles import median
 from frit.numpy.ranges import linspace
 from frit.numpy.rounding import round as round_to_even

@@ -13,15 +13,8 @@ from frit.numpy.editing import trim_zeros
 from frit.numpy.interpolation import convolve
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import concatenate
-from frit.numpy.promotion import (
-    as_array,
-    broadcast_to,
-    concrete,
-    ensure_array,
-    ensure_arrays,
-    promote_dtypes,
-    promote_dtypes_inexact,
-)
+from frit.numpy.operands import as_array, concrete, ensure_array, ensure_arrays
+from frit.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
 from frit.numpy.shapes import atleast_1d
 
 

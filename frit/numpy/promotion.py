@@ -4,130 +4,74 @@
 
 A Python scalar stays a rank-0 scalar of the common type, so a jaxpr shows it as a literal; it is
 never broadcast.  Operands of rank 0 are left so; those of rank 1 and more get equal ranks.
+
+A *kind* is a pair (element type, weak).
 """
 
 from __future__ import annotations
 
-import operator
+import functools
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from frit import config, errors, lax
+from frit import config, lax
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType, float0
-from frit.ir.primitive import Tracer, under_trace
-from frit.ir.types import ShapedArray, typeof
-from frit.runtime.array import Array, array_of
+from frit.ir.types import typeof
+from frit.numpy.operands import (  # noqa: F401 - the vocabulary of arguments, for importers too
+    PYTHON_SCALARS,
+    LiteralArray,
+    as_array,
+    as_operand,
+    as_shape,
+    canonical_axes,
+    canonical_axis,
+    check_arraylike,
+    check_arraylike_or_none,
+    check_no_out,
+    concrete,
+    dtype_of,
+    ensure_array,
+    ensure_arrays,
+    is_array,
+    is_arraylike,
+    is_concrete,
+    operands,
+    shape_of,
+)
 
-_PYTHON_KINDS = frozenset((bool, int, float, complex))
-_FRIT_TYPES = (Array, Tracer)
-
-
-def is_array(x: Any) -> bool:
-    """Whether `x` is a frit array: concrete or traced."""
-    return isinstance(x, _FRIT_TYPES)
-
-
-def is_arraylike(x: Any) -> bool:
-    """Whether `x` may be an operand of frit.numpy: lists, tuples and None may not."""
-    return (
-        isinstance(x, _FRIT_TYPES)
-        or isinstance(x, np.ndarray)
-        or hasattr(x, "__jax_array__")
-        or np.isscalar(x)
-    )
-
-
-def check_arraylike(name: str, *args: Any) -> None:
-    """TypeError that names the first of `args` that is no array or scalar."""
-    for position, x in enumerate(args):
-        if not is_arraylike(x):
-            raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
-                f"{position}."
-            )
+Kind = tuple[Any, bool]
 
 
-def check_arraylike_or_none(name: str, *args: Any) -> None:
-    for position, x in enumerate(args):
-        if x is not None and not is_arraylike(x):
-            raise TypeError(
-                f"{name} requires ndarray, scalar, or None arguments, got {type(x)} at position "
-                f"{position}."
-            )
+def kind_of(x: Any) -> Kind:
+    """The element type of an operand, and whether it is weak.  OverflowError for a long int."""
+    cls = type(x)
+    if is_array(x):
+        aval = x.aval
+        return aval.dtype, aval.weak_type
+    if cls is float or cls is bool or (cls is int and -0x80000000 <= x <= 0x7FFFFFFF):
+        return dtypes.python_scalar_dtype(cls), cls is not bool
+    found: Any = typeof(x)
+    return found.dtype, found.weak_type
 
 
-def check_no_out(name: str, out: Any) -> None:
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+@functools.lru_cache(4096)
+def _common_kind(kinds: tuple[Kind, ...], settings: Any) -> Kind:
+    """The kind that `kinds` promote to under the settings in force."""
+    return dtypes.promote(list(kinds))
 
 
-def operands(name: str, *args: Any) -> list[Any]:
-    """`args` checked, with `__jax_array__` called and NumPy's 64 bits narrowed as settings ask."""
-    check_arraylike(name, *args)
-    return [as_operand(x) for x in args]
+def common_kind(kinds: Iterable[Kind]) -> Kind:
+    settings = config.enable_x64.value, config.numpy_dtype_promotion.value
+    return _common_kind(tuple(kinds), settings)
 
 
-def as_operand(x: Any) -> Any:
-    if isinstance(x, _FRIT_TYPES) or type(x) in _PYTHON_KINDS:
-        return x
-    if hasattr(x, "__jax_array__"):
-        return as_operand(x.__jax_array__())
-    if isinstance(x, (np.ndarray, np.generic)):
-        dtype = typeof(x).dtype
-        return x if x.dtype == dtype else x.astype(dtype)
-    return x
-
-
-class LiteralArray(Array):
-    """A scalar made while a jaxpr is traced: an array to its users, a literal in the jaxpr."""
-
-    __slots__ = ("_number",)
-
-    def __init__(self, number: Any) -> None:
-        array = array_of(number)
-        super().__init__(array.__array__(), array.aval)
-        self._number = number
-
-    def __jax_array__(self) -> Any:
-        return self._number
-
-
-def as_array(x: Any) -> Any:
-    """`x`, an array-like, as a frit array; Python scalars stay weak."""
-    x = as_operand(x)
-    if isinstance(x, _FRIT_TYPES):
-        return x
-    if under_trace() and np.ndim(x) == 0:
-        return LiteralArray(x[()] if isinstance(x, np.ndarray) else x)
-    return array_of(x)
-
-
-def ensure_array(name: str, x: Any) -> Any:
-    """`x` as a frit array.  TypeError if it is not array-like."""
-    check_arraylike(name, x)
-    return as_array(x)
-
-
-def ensure_arrays(name: str, *args: Any) -> list[Any]:
-    check_arraylike(name, *args)
-    return [as_array(x) for x in args]
-
-
-def dtype_of(x: Any) -> Any:
-    """The element type of an operand."""
-    return x.dtype if isinstance(x, _FRIT_TYPES) else typeof(x).dtype
-
-
-def shape_of(x: Any) -> tuple[Any, ...]:
-    return x.shape if isinstance(x, _FRIT_TYPES) else np.shape(x)
-
-
-def is_weak(x: Any) -> bool:
-    return bool(typeof(x).weak_type)
+def common_type(*args: Any) -> Kind:
+    """The element type that operands promote to, and whether it is weak."""
+    return common_kind(map(kind_of, args))
 
 
 # ---- element types ------------------------------------------------------------------------------
@@ -137,10 +81,13 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` with element type `dtype`, weak or not; Python scalars become scalars, not arrays."""
     if type(x) is LiteralArray:
         x = x.__jax_array__()
-    if type(x) in _PYTHON_KINDS:
+    return _converted_from(x, kind_of(x), dtype, weak_type)
+
+
+def _converted_from(x: Any, kind: Kind, dtype: Any, weak_type: bool) -> Any:
+    if type(x) in PYTHON_SCALARS:
         return _convert_scalar(x, dtype, weak_type)
-    found = typeof(x)
-    if found.dtype == dtype and found.weak_type == weak_type:
+    if kind[0] == dtype and kind[1] == weak_type:
         return x
     if isinstance(x, np.generic) and not weak_type and not isinstance(dtype, ExtendedDType):
         return x.astype(dtype)
@@ -149,15 +96,19 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def _convert_scalar(x: Any, dtype: Any, weak_type: bool) -> Any:
     if weak_type:
-        kind = _scalar_kind(dtype)
-        if dtypes.python_scalar_dtype(kind) == dtype:
-            return kind(x)
+        scalar = _scalar_class(dtype)
+        if dtypes.python_scalar_dtype(scalar) == dtype:
+            return scalar(x)
         return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=True, sharding=None)
-    typeof(x)  # OverflowError where it does not fit
-    return np.asarray(x).astype(dtype)[()]
+    try:
+        return dtype.type(x)
+    except (OverflowError, TypeError):  # an int that wraps around, or a number cut to its real part
+        return np.asarray(x).astype(dtype)[()]
 
 
-def _scalar_kind(dtype: Any) -> type:
+@functools.cache
+def _scalar_class(dtype: Any) -> type:
+    """The Python class of numbers of the kind of `dtype`."""
     if dtypes.is_bool(dtype):
         return bool
     if dtypes.is_complex(dtype):
@@ -167,42 +118,15 @@ def _scalar_kind(dtype: Any) -> type:
 
 def constant_like(x: Any, value: Any) -> Any:
     """The scalar `value` in x's element type, weak where `x` is: a literal in a jaxpr."""
-    found = typeof(x)
-    return convert(value, found.dtype, found.weak_type)
+    return convert(value, *kind_of(x))
 
 
-def common_type(*args: Any) -> tuple[Any, bool]:
-    """The element type that operands promote to, and whether it is weak."""
-    found = [typeof(x) for x in args]
-    return dtypes.promote([(t.dtype, t.weak_type) for t in found])
+def _itself(dtype: Any) -> Any:
+    return dtype
 
 
-def promote_dtypes(*args: Any) -> list[Any]:
-    """Operands in their common element type."""
-    if len(args) < 2:
-        return list(args)
-    return _converted(args, *common_type(*args))
-
-
-def promote_dtypes_numeric(*args: Any) -> list[Any]:
-    """Operands in their common element type, bool replaced by int."""
-    dtype, weak = common_type(*args)
-    return _converted(args, np.dtype("int32") if dtypes.is_bool(dtype) else dtype, weak)
-
-
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """Operands in their common element type, integers and bool replaced by the default float."""
-    dtype, weak = common_type(*args)
-    return _converted(args, to_inexact(dtype), weak)
-
-
-def promote_dtypes_complex(*args: Any) -> list[Any]:
-    dtype, weak = common_type(*args)
-    return _converted(args, to_complex(dtype), weak)
-
-
-def _converted(args: Sequence[Any], dtype: Any, weak: bool) -> list[Any]:
-    return [convert(x, dtype, weak) for x in args]
+def _numeric(dtype: Any) -> Any:
+    return np.dtype(np.int32) if dtypes.is_bool(dtype) else dtype
 
 
 def default_float() -> Any:
@@ -237,18 +161,46 @@ def real_part_dtype(dtype: Any) -> Any:
     return np.dtype("float32" if dtype == np.complex64 else "float64")
 
 
+def _promote(args: Sequence[Any], adjust: Any) -> list[Any]:
+    args = [x.__jax_array__() if type(x) is LiteralArray else x for x in args]
+    kinds = [kind_of(x) for x in args]
+    dtype, weak = common_kind(kinds)
+    dtype = adjust(dtype)
+    return [_converted_from(x, k, dtype, weak) for x, k in zip(args, kinds, strict=True)]
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """Operands in their common element type."""
+    return list(args) if len(args) < 2 else _promote(args, _itself)
+
+
+def promote_dtypes_numeric(*args: Any) -> list[Any]:
+    """Operands in their common element type, bool replaced by int."""
+    return _promote(args, _numeric)
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Operands in their common element type, integers and bool replaced by float."""
+    return _promote(args, to_inexact)
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """Operands in the complex element type that holds their common one."""
+    return _promote(args, to_complex)
+
+
 # ---- ranks and shapes ---------------------------------------------------------------------------
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
     """Operands of equal rank, or of rank 0."""
-    ranks = {len(shape_of(x)) for x in args} - {0}
+    ranks = {len(shape_of(x)) for x in args if type(x) not in PYTHON_SCALARS}
+    ranks.discard(0)
     if len(ranks) < 2:
         return list(args)
     if config.numpy_rank_promotion.value != "allow":
         _report_rank_promotion(name, [shape_of(x) for x in args])
-    shapes = [shape_of(x) for x in args]
-    rank = len(lax.broadcast_shapes(*shapes))
+    rank = len(lax.broadcast_shapes(*(shape_of(x) for x in args)))
     return [_with_rank(x, rank) for x in args]
 
 
@@ -307,21 +259,12 @@ def _is_one(size: Any) -> bool:
     return isinstance(size, int) and size == 1
 
 
-def as_shape(shape: Any) -> tuple[Any, ...]:
-    """A shape given as a size or a sequence of sizes, as a tuple."""
-    if isinstance(shape, (int, np.integer)) or hasattr(shape, "evaluate"):
-        shape = (shape,)
-    elif not isinstance(shape, (tuple, list)) and np.ndim(shape) == 0:
-        shape = (shape,)
-    return ShapedArray(tuple(shape), np.bool_).shape
-
-
 # ---- both together ------------------------------------------------------------------------------
 
 
-def _checked(name: str, args: Sequence[Any]) -> list[Any]:
-    found = operands(name, *args)
-    kinds = [dtype_of(x) for x in found]
+def _check_kinds(name: str, args: Sequence[Any]) -> None:
+    """TypeError for float0, and for random keys beside other types."""
+    kinds = [kind_of(x)[0] for x in args]
     if float0 in kinds:
         raise TypeError(
             f"Called {name} with a float0 array. float0s do not support any operations by design, "
@@ -331,30 +274,41 @@ def _checked(name: str, args: Sequence[Any]) -> list[Any]:
         )
     if len(set(kinds)) > 1 and any(isinstance(k, ExtendedDType) for k in kinds):
         raise TypeError(f"{name} does not accept dtypes {', '.join(map(str, kinds))}.")
-    return found
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether `x` is a Python scalar, or an array of numbers or bools."""
+    if type(x) in PYTHON_SCALARS:
+        return True
+    dtype = x.dtype if hasattr(x, "dtype") else None
+    return dtype in dtypes.ARRAY_DTYPES
+
+
+def _promote_args(name: str, args: Sequence[Any], adjust: Any) -> list[Any]:
+    found = operands(name, *args)
+    if not all(map(_is_plain, found)):
+        _check_kinds(name, found)
+    return promote_shapes(name, *_promote(found, adjust))
 
 
 def promote_args(name: str, *args: Any) -> list[Any]:
     """Operands of one element type and of compatible rank."""
-    if len(args) == 2 and isinstance(args[0], _FRIT_TYPES) and isinstance(args[1], _FRIT_TYPES):
-        x, y = args
-        if x.ndim == y.ndim and x.dtype == y.dtype and x.weak_type == y.weak_type:
-            return _checked(name, args) if x.dtype == float0 else [x, y]
-    return promote_shapes(name, *promote_dtypes(*_checked(name, args)))
+    return _promote_args(name, args, _itself)
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     """Operands of one numeric element type (bool becomes int32) and of compatible rank."""
-    return promote_shapes(name, *promote_dtypes_numeric(*_checked(name, args)))
+    return _promote_args(name, args, _numeric)
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """Operands of one floating or complex element type and of compatible rank."""
-    return promote_shapes(name, *promote_dtypes_inexact(*_checked(name, args)))
+    return _promote_args(name, args, to_inexact)
 
 
 def promote_args_complex(name: str, *args: Any) -> list[Any]:
-    return promote_shapes(name, *promote_dtypes_complex(*_checked(name, args)))
+    """Operands of one complex element type and of compatible rank."""
+    return _promote_args(name, args, to_complex)
 
 
 # ---- what users ask for -------------------------------------------------------------------------
@@ -381,38 +335,3 @@ def requested_dtype(dtype: Any, name: str) -> Any:
             stacklevel=4,
         )
     return found
-
-
-def canonical_axis(axis: Any, rank: int) -> int:
-    """`axis` counted from the front.  ValueError if it is out of bounds."""
-    axis = operator.index(axis)
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return axis + rank if axis < 0 else axis
-
-
-def canonical_axes(axis: Any, rank: int, *, allow_duplicates: bool = False) -> tuple[int, ...]:
-    """Axes given as None (all), an int or a sequence, counted from the front."""
-    if axis is None:
-        return tuple(range(rank))
-    if not isinstance(axis, (tuple, list, range, np.ndarray)):
-        return (canonical_axis(axis, rank),)
-    axes = tuple(canonical_axis(a, rank) for a in axis)
-    if not allow_duplicates and len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axis': {axis}")
-    return axes
-
-
-def concrete(x: Any, context: str) -> Any:
-    """The number(s) of `x`.  ConcretizationTypeError with `context` if it is traced."""
-    if isinstance(x, Tracer):
-        value = x.concrete()
-        if value is None:
-            raise errors.ConcretizationTypeError(x, context)
-        return value
-    return x
-
-
-def is_concrete(x: Any) -> bool:
-    """Whether the numbers of `x` are known now."""
-    return not isinstance(x, Tracer) or x.concrete() is not None

@@ -14,15 +14,8 @@ from frit.ir import dims, dtypes
 from frit.numpy import reductions
 from frit.numpy.cumulative import cumsum
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    as_array,
-    canonical_axes,
-    constant_like,
-    default_int,
-    ensure_array,
-    ensure_arrays,
-    promote_dtypes_inexact,
-)
+from frit.numpy.operands import as_array, canonical_axes, ensure_array, ensure_arrays
+from frit.numpy.promotion import constant_like, default_int, promote_dtypes_inexact
 from frit.numpy.selection import is_nan, where
 from frit.numpy.shapes import moveaxis
 from frit.numpy.taking import take_along_axis

@@ -12,18 +12,20 @@ from frit.ir import dtypes
 from frit.ir.dims import Dim
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
-    broadcast_arrays,
-    broadcast_to,
     canonical_axis,
     check_arraylike_or_none,
-    common_type,
     concrete,
+    ensure_arrays,
+)
+from frit.numpy.promotion import (
+    broadcast_arrays,
+    broadcast_to,
+    common_type,
     constant_like,
     convert,
     default_int,
-    ensure_arrays,
     real_part_dtype,
     requested_dtype,
     to_inexact,

@@ -21,19 +21,21 @@ from frit.ir.primitive import axis_size
 from frit.numpy.dtype_info import finfo, iinfo
 from frit.numpy.jitted import jitted
 from frit.numpy.log_sums import logaddexp
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
-    broadcast_to,
     canonical_axis,
     check_no_out,
     concrete,
+    ensure_array,
+    shape_of,
+)
+from frit.numpy.promotion import (
+    broadcast_to,
     constant_like,
     convert,
-    ensure_array,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     requested_dtype,
-    shape_of,
     to_inexact,
 )
 from frit.numpy.selection import where as select

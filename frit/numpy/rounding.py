@@ -13,18 +13,20 @@ from frit.ir.dtypes import ExtendedDType
 from frit.numpy import reductions, ufuncs
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     check_arraylike,
     check_no_out,
-    constant_like,
-    convert,
     dtype_of,
     ensure_array,
+    shape_of,
+)
+from frit.numpy.promotion import (
+    constant_like,
+    convert,
     promote_args,
     promote_args_inexact,
     real_part_dtype,
-    shape_of,
 )
 
 

@@ -13,19 +13,17 @@ from frit.ir import dims, dtypes
 from frit.ir.primitive import under_trace
 from frit.numpy.indexing import index_dtype, take_index
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     canonical_axis,
     check_arraylike,
     check_no_out,
     concrete,
-    constant_like,
-    default_int,
     ensure_array,
     ensure_arrays,
-    promote_dtypes,
     shape_of,
 )
+from frit.numpy.promotion import constant_like, default_int, promote_dtypes
 from frit.numpy.reductions import all as all_of
 from frit.numpy.reductions import sum as sum_of
 from frit.numpy.selection import _where, is_nan, to_bool

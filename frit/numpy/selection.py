@@ -9,15 +9,8 @@ import numpy as np
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    as_array,
-    broadcast_arrays,
-    constant_like,
-    dtype_of,
-    operands,
-    promote_dtypes,
-    shape_of,
-)
+from frit.numpy.operands import as_array, dtype_of, operands, shape_of
+from frit.numpy.promotion import broadcast_arrays, constant_like, promote_dtypes
 
 
 @jitted

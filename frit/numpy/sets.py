@@ -18,15 +18,8 @@ from frit.numpy.creation import asarray
 from frit.numpy.cumulative import cumsum
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import concatenate
-from frit.numpy.promotion import (
-    canonical_axis,
-    concrete,
-    constant_like,
-    default_int,
-    ensure_array,
-    ensure_arrays,
-    promote_dtypes,
-)
+from frit.numpy.operands import canonical_axis, concrete, ensure_array, ensure_arrays
+from frit.numpy.promotion import constant_like, default_int, promote_dtypes
 from frit.numpy.searching import nonzero, searchsorted
 from frit.numpy.selection import is_nan, where
 from frit.numpy.shapes import moveaxis, ravel

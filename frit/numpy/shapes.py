@@ -14,12 +14,13 @@ from frit.ir.dims import Dim
 from frit.numpy import promotion
 from frit.numpy.creation import array
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_shape,
     canonical_axes,
     canonical_axis,
     check_arraylike,
     ensure_array,
+    ensure_arrays,
 )
 
 
@@ -200,7 +201,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 
 def broadcast_arrays(*args: Any) -> list[Any]:
     """The arguments broadcast to their common shape."""
-    return promotion.broadcast_arrays(*promotion.ensure_arrays("broadcast_arrays", *args))
+    return promotion.broadcast_arrays(*ensure_arrays("broadcast_arrays", *args))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:

@@ -10,14 +10,8 @@ from frit import lax
 from frit.ir import dtypes
 from frit.numpy.indexing import index_dtype
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
-    canonical_axis,
-    default_int,
-    ensure_array,
-    ensure_arrays,
-    requested_dtype,
-    to_complex,
-)
+from frit.numpy.operands import canonical_axis, ensure_array, ensure_arrays
+from frit.numpy.promotion import default_int, requested_dtype, to_complex
 from frit.numpy.shapes import ravel
 
 

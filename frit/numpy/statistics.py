@@ -13,15 +13,11 @@ from frit.numpy.contraction import dot
 from frit.numpy.creation import full
 from frit.numpy.jitted import jitted
 from frit.numpy.joining import concatenate
+from frit.numpy.operands import as_array, canonical_axes, check_no_out, ensure_array, ensure_arrays
 from frit.numpy.promotion import (
-    as_array,
     broadcast_to,
-    canonical_axes,
-    check_no_out,
     constant_like,
     convert,
-    ensure_array,
-    ensure_arrays,
     promote_args_inexact,
     promote_dtypes_inexact,
     real_part_dtype,

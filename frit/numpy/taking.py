@@ -13,18 +13,20 @@ from frit.numpy.creation import asarray
 from frit.numpy.grids import eye, indices
 from frit.numpy.indexing import index_dtype
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
-    broadcast_arrays,
-    broadcast_to,
     canonical_axis,
     check_arraylike,
     check_no_out,
     concrete,
-    constant_like,
-    convert,
     ensure_array,
     ensure_arrays,
+)
+from frit.numpy.promotion import (
+    broadcast_arrays,
+    broadcast_to,
+    constant_like,
+    convert,
     promote_dtypes,
     requested_dtype,
 )

@@ -17,13 +17,8 @@ from frit.ir import dims
 from frit.numpy.creation import asarray
 from frit.numpy.indexing import parse
 from frit.numpy.joining import concatenate
-from frit.numpy.promotion import (
-    broadcast_to,
-    canonical_axis,
-    check_arraylike,
-    ensure_array,
-    ensure_arrays,
-)
+from frit.numpy.operands import canonical_axis, check_arraylike, ensure_array, ensure_arrays
+from frit.numpy.promotion import broadcast_to
 from frit.numpy.selection import where as select
 from frit.numpy.shapes import moveaxis, ravel
 from frit.numpy.taking import take

@@ -9,7 +9,7 @@ import numpy as np
 from frit import lax
 from frit.ir import dtypes
 from frit.numpy import cumulative, log_sums, reductions, ufuncs
-from frit.numpy.promotion import as_array
+from frit.numpy.operands import as_array
 from frit.numpy.ufunc_objects import ufunc
 
 

@@ -17,17 +17,19 @@ from frit import lax
 from frit.ir import dtypes
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import (
+from frit.numpy.operands import (
     as_array,
     as_operand,
     check_arraylike,
-    constant_like,
-    convert,
-    default_float,
     dtype_of,
     ensure_array,
     is_concrete,
     operands,
+)
+from frit.numpy.promotion import (
+    constant_like,
+    convert,
+    default_float,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,

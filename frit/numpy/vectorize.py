@@ -17,7 +17,7 @@ from frit import config, lax
 from frit.api.mapping import vmap
 from frit.numpy.creation import asarray
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import canonical_axis, ensure_array
+from frit.numpy.operands import canonical_axis, ensure_array
 from frit.numpy.shapes import expand_dims
 
 CoreDims = tuple[str, ...]

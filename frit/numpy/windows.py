@@ -10,7 +10,8 @@ import numpy as np
 
 from frit import lax
 from frit.numpy.interpolation import i0
-from frit.numpy.promotion import concrete, default_float
+from frit.numpy.operands import concrete
+from frit.numpy.promotion import default_float
 from frit.numpy.ufuncs import absolute, cos, sqrt
 
 

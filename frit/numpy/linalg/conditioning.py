@@ -11,7 +11,7 @@ from frit.numpy.jitted import jitted
 from frit.numpy.linalg.decompositions import inexact_array, svd, svdvals
 from frit.numpy.linalg.norms import norm
 from frit.numpy.linalg.solving import inv
-from frit.numpy.promotion import ensure_array
+from frit.numpy.operands import ensure_array
 from frit.numpy.reductions import amax
 from frit.numpy.reductions import any as any_
 from frit.numpy.reductions import sum as sum_

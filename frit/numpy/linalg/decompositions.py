@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from frit import lax
 from frit.lax import linalg as lax_linalg
 from frit.numpy.jitted import jitted
-from frit.numpy.promotion import ensure_array, promote_args_inexact
+from frit.numpy.operands import ensure_array
+from frit.numpy.promotion import promote_args_inexact
 from frit.numpy.shapes import matrix_transpose
 from frit.numpy.taking import take_along_axis
 

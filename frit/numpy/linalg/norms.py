@@ -8,7 +8,8 @@ import numpy as np
 
 from frit.numpy.jitted import jitted
 from frit.numpy.linalg.decompositions import inexact_array, svd
-from frit.numpy.promotion import canonical_axis, ensure_array, real_part_dtype
+from frit.numpy.operands import canonical_axis, ensure_array
+from frit.numpy.promotion import real_part_dtype
 from frit.numpy.reductions import amax, amin
 from frit.numpy.reductions import sum as sum_
 from frit.numpy.shapes import expand_dims, moveaxis

@@ -8,7 +8,7 @@ from typing import Any
 
 from frit.numpy import contraction, taking
 from frit.numpy.einsum import einsum
-from frit.numpy.promotion import ensure_array, ensure_arrays
+from frit.numpy.operands import ensure_array, ensure_arrays
 from frit.numpy.shapes import matrix_transpose as matrix_transpose
 
 

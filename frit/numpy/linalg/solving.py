@@ -18,13 +18,8 @@ from frit.numpy.grids import eye
 from frit.numpy.jitted import jitted
 from frit.numpy.linalg.decompositions import adjoint, inexact_array, svd
 from frit.numpy.linalg.norms import norm
-from frit.numpy.promotion import (
-    broadcast_to,
-    default_int,
-    ensure_array,
-    ensure_arrays,
-    promote_dtypes_inexact,
-)
+from frit.numpy.operands import ensure_array, ensure_arrays
+from frit.numpy.promotion import broadcast_to, default_int, promote_dtypes_inexact
 from frit.numpy.reductions import sum as sum_
 from frit.numpy.selection import where
 from frit.numpy.shapes import matrix_transpose, moveaxis
