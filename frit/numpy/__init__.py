@@ -140,6 +140,11 @@ from frit.numpy.einsum import (
     einsum,
     einsum_path,
 )
+from frit.numpy.fitting import (
+    poly,
+    polyfit,
+    roots,
+)
 from frit.numpy.float_bits import (
     copysign,
     frexp,
@@ -788,9 +793,11 @@ __all__ = [
     "pi",
     "piecewise",
     "place",
+    "poly",
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
@@ -821,6 +828,7 @@ __all__ = [
     "rint",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round",
     "s_",
