@@ -18,7 +18,8 @@ from frit import lax
 from frit.config import legacy_prng_key
 from frit.ir import dtypes
 from frit.ir.dims import Dim
-from frit.primitives.random_bits import default_implementation, random_wrap
+from frit.primitives.random_bits import default_implementation
+from frit.random.generators import random_wrap
 
 _SHARDING = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
 

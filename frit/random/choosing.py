@@ -16,8 +16,8 @@ import frit.numpy as jnp
 from frit import lax
 from frit.api.jitting import jit
 from frit.ir import dtypes
-from frit.primitives.random_bits import random_bits
 from frit.random.checks import as_inexact, optional_shape, sampler, shape_over
+from frit.random.generators import random_bits
 from frit.random.inverse import gumbel
 from frit.random.keys import split_typed
 from frit.random.uniform import randint, uniform

@@ -10,7 +10,6 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.api.jitting import jit
-from frit.primitives.random_bits import random_bits
 from frit.random.checks import (
     as_shape,
     check_safe_to_cast,
@@ -19,6 +18,7 @@ from frit.random.checks import (
     sampler,
     shape_over,
 )
+from frit.random.generators import random_bits
 from frit.random.uniform import _uniform, uniform
 
 

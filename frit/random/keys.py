@@ -17,13 +17,15 @@ from frit.primitives.random_bits import (
     PRNGImpl,
     default_implementation,
     random_clone,
+)
+from frit.random.checks import single_key, typed_keys
+from frit.random.generators import (
     random_fold_in,
     random_seed,
     random_split,
     random_unwrap,
     random_wrap,
 )
-from frit.random.checks import single_key, typed_keys
 
 
 def key(seed, *, impl=None, dtype=None):

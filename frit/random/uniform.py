@@ -13,7 +13,6 @@ import frit.numpy as jnp
 from frit import lax
 from frit.api.jitting import jit
 from frit.ir import dtypes
-from frit.primitives.random_bits import random_bits
 from frit.random.checks import (
     as_shape,
     canonical_dtype,
@@ -23,6 +22,7 @@ from frit.random.checks import (
     sampler,
     shape_over,
 )
+from frit.random.generators import random_bits
 from frit.random.keys import split_typed
 
 

@@ -167,6 +167,23 @@ GENERAL = {
     "bits, bare": (EXACT, lambda r, jnp, k: r.bits(k, N)),
 }
 
+GENERATORS = ("philox2x32", "philox4x32", "threefry4x32", "rbg", "unsafe_rbg")
+WIDTHS = ("uint8", "uint16", "uint32")
+
+
+def of_generator(name, widths):
+    """Bits, new keys and folded keys of another generator, from its own key of the SEED."""
+    make = lambda r: r.key(SEED, impl=name)
+    bits = {
+        f"{name}, {dtype}": (EXACT, lambda r, jnp, k, dtype=dtype: r.bits(make(r), (7, 9), dtype))
+        for dtype in widths
+    }
+    return bits | {
+        f"{name}, split": (EXACT, lambda r, jnp, k: r.key_data(r.split(make(r), (3, 2)))),
+        f"{name}, fold_in": (EXACT, lambda r, jnp, k: r.key_data(r.fold_in(make(r), 12345))),
+    }
+
+
 NARROW = {
     **{f"{name}, float32": case for name, case in floating("float32").items()},
     **{
@@ -176,10 +193,12 @@ NARROW = {
     },
     **{f"{name}, {d}": case for d in INT_DTYPES for name, case in integer(d).items()},
     **GENERAL,
+    **{k: case for name in GENERATORS for k, case in of_generator(name, WIDTHS).items()},
 }
 WIDE = {
     **{f"{name}, float64": case for name, case in floating("float64").items()},
     **{f"{name}, {d}": case for d in ("int64", "uint64") for name, case in integer(d).items()},
+    **{k: case for name in GENERATORS for k, case in of_generator(name, ("uint64",)).items()},
     "split, wide": GENERAL["split"],
     "permutation of a range, wide": GENERAL["permutation of a range"],
 }
