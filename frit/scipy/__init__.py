@@ -1,0 +1,3 @@
+"""jax.scipy: SciPy's functions over frit's arrays, module by module."""
+
+from frit.scipy import linalg as linalg
