@@ -12,8 +12,11 @@ import pathlib
 import pkgutil
 import sys
 
+from frit.codegen import grouping, lapack, nests
 from frit.config import Setting
 from frit.ir.primitive import Absent, Primitive
+from frit.optimize import inline
+from frit.runtime import pipeline  # noqa: F401 - fills the tables of lowerings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RULES = ("evaluate", "jvp", "transpose", "batch")
@@ -85,13 +88,32 @@ def coverage_page():
     families = primitives()
     sections, reasons = [], []
     for family, members in sorted(families.items()):
-        rows = [(f"`{p.name}`", *(_mark(p, rule) for rule in RULES), p.accuracy) for p in members]
-        head = ("primitive", *RULES, "accuracy")
+        rows = [
+            (f"`{p.name}`", *(_mark(p, rule) for rule in RULES), p.accuracy, lowering(p))
+            for p in members
+        ]
+        head = ("primitive", *RULES, "accuracy", "compiled as")
         sections.append(f"## {family}\n\n{table(head, rows)}\n")
         reasons += [(p, rule) for p in members for rule in RULES if _is_absent(p, rule)]
     lines = [f"- `{p.name}`, {rule}: {getattr(p, rule).reason}" for p, rule in reasons]
     count = sum(map(len, families.values()))
     return COVERAGE.format(count=count, tables="\n".join(sections), reasons="\n".join(lines))
+
+
+def lowering(primitive):
+    """How the LLVM backend computes a primitive."""
+    name = primitive.name
+    kinds = {
+        "loops": nests.RULES,
+        "library call": lapack.RULES,
+        "loop or branch": grouping.LOOPS,
+        "callback": grouping.CALLBACKS,
+        "inlined": {*inline.CALLS, *inline._SINGLE, "optimization_barrier"},
+    }
+    found = [kind for kind, names in kinds.items() if name in names]
+    if not found and primitive.decompose:
+        found = ["other primitives"]
+    return ", ".join(found) or "absent"
 
 
 def _is_absent(primitive, rule):

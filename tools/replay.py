@@ -7,7 +7,9 @@ are printed, and the programs below, whose loops are.
 """
 
 import argparse
+import contextlib
 import difflib
+import io
 import os
 import pathlib
 import subprocess
@@ -67,7 +69,13 @@ def dump():
 
 
 def _loops(fun, arguments):
-    return fun.lower(*arguments).as_text()
+    """What the stages of the compiler between jaxpr and LLVM print."""
+    from frit.config import show
+
+    printed = io.StringIO()
+    with show("optimized,kernels,loops,buffers"), contextlib.redirect_stderr(printed):
+        fun.lower(*arguments).compile()
+    return printed.getvalue()
 
 
 def _text(make):
