@@ -323,7 +323,7 @@ def _complex_schur_of_one(form: Any, vectors: Any) -> tuple[Any, Any]:
 
 @jitted(static_argnames=("check_finite",))
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The complex Schur form of the matrix with the real one Z T Z^T: its blocks made triangular."""
+    """The complex Schur form of Z T Z^T: the blocks of the real form T made triangular."""
     T, Z = promote_dtypes_complex(asarray(T), asarray(Z))
     for name, x in (("T", T), ("Z", Z)):
         if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
