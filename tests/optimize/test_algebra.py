@@ -1,4 +1,4 @@
-"""Rules of algebra: both sides agree on every special value, and passes give the jaxprs they say."""
+"""Rules of algebra: both sides agree on every special value; passes do what they say."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from frit.ir.jaxpr import Literal, evaluate_closed
+from frit.ir.jaxpr import ClosedJaxpr, Literal, evaluate_closed
 from frit.ir.types import ShapedArray
 from frit.optimize.algebra import ALGEBRA, simplify
 from frit.optimize.cleanup import drop_dead, fold_constants, merge_equal
@@ -71,8 +71,6 @@ def test_both_sides_agree(rule):
 
 
 def _close(jaxpr):
-    from frit.ir.jaxpr import ClosedJaxpr
-
     return ClosedJaxpr(jaxpr, ())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from frit.config import check
 from frit.ir.jaxpr import ClosedJaxpr
-from frit.ir.types import ShapedArray
+from frit.ir.types import ShapedArray, typeof
 from frit.primitives import elementwise, loops, transcendental
 from frit.primitives.conditionals import cond as cond_primitive
 from frit.runtime import pipeline
@@ -77,10 +77,7 @@ def cond(index, branches, *operands):
     return cond_primitive(index, *operands, branches=tuple(trace(b, *types) for b in branches))
 
 
-def _type(x):
-    from frit.ir.types import typeof
-
-    return typeof(x)
+_type = typeof
 
 
 def sample(aval, seed=0):

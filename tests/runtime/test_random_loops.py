@@ -11,6 +11,7 @@ from frit.codegen import registers
 from frit.ir.types import typeof
 from frit.primitives.arithmetic import max_, min_
 from frit.primitives.comparison_and_bits import lt
+from frit.primitives.conversion import convert_element_type
 from frit.primitives.shapes import reshape, rev
 from frit.primitives.slices import dynamic_slice, dynamic_update_slice
 from frit.runtime import pipeline
@@ -46,8 +47,6 @@ class Maker:
 
     def index(self, x):
         """An int32 in range, computed from a value."""
-        from frit.primitives.conversion import convert_element_type
-
         number = convert_element_type(
             total(x, 0), new_dtype=np.dtype("int32"), weak_type=False, sharding=None
         )
@@ -108,10 +107,7 @@ class Maker:
         carry = max(carry, 1)
         stacks = int(self.random.integers(0, 2))
         body = self.body(carry + outs, consts + carry + stacks, int(self.random.integers(1, 6)))
-        rows = [
-            broadcast(self.pick(values), (3, N), 1)
-            for _ in range(stacks)
-        ]
+        rows = [broadcast(self.pick(values), (3, N), 1) for _ in range(stacks)]
         found = scan(
             body, self.choose(values, consts), self.choose(values, carry), rows,
             length=3, reverse=bool(self.random.integers(2)),
