@@ -191,7 +191,10 @@ def _tridiagonal_evaluate(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular:
         return b
     if perturb_singular:
         return _solve_perturbed(dl, d, du, b)
-    *_, x, info = lapack.routine(d.dtype, "gtsv")(dl[1:], d, du[:-1], b)
+    if len(d) == 1:  # SciPy's wrapper asks for something beside the diagonal
+        x, info = b / np.where(d, d, 1), not d[0]
+    else:
+        *_, x, info = lapack.routine(d.dtype, "gtsv")(dl[1:], d, du[:-1], b)
     if info:
         raise Failed
     return x
