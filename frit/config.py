@@ -20,7 +20,18 @@ class _Unset:
 
 
 _UNSET = _Unset()
-_local = threading.local()
+
+
+class _Local(threading.local):
+    """The settings of this thread's `with` blocks, by name."""
+
+    values: dict[str, Any]
+
+    def __init__(self) -> None:
+        self.values = {}
+
+
+_local = _Local()
 
 
 def _boolean(text: str) -> bool:
@@ -51,9 +62,9 @@ class Setting:
 
     @property
     def value(self) -> Any:
-        local = getattr(_local, self.name, _UNSET)
-        if local is not _UNSET:
-            return local
+        within = _local.values
+        if within and self.name in within:
+            return within[self.name]
         return self.global_value
 
     def check(self, value: Any) -> Any:
@@ -72,20 +83,18 @@ class Setting:
 
     def set_global(self, value: Any) -> None:
         self.global_value = self.check(value)
+        _Global.trace_settings = tuple(s.global_value for s in _TRACING)
         for callback in self.on_change:
             callback(self.global_value)
 
     @contextmanager
     def _within(self, value: Any) -> Iterator[None]:
-        before = getattr(_local, self.name, _UNSET)
-        setattr(_local, self.name, self.check(value))
+        before = _local.values
+        _local.values = {**before, self.name: self.check(value)}
         try:
             yield
         finally:
-            if before is _UNSET:
-                delattr(_local, self.name)
-            else:
-                setattr(_local, self.name, before)
+            _local.values = before
 
     def __call__(self, value: Any = True) -> Any:
         return self._within(value)
@@ -181,10 +190,18 @@ target = _setting("target", str, "", "CPU to compile for, as LLVM names it; empt
 
 def trace_settings() -> tuple[Any, ...]:
     """The values of all settings that change what tracing produces: a part of every cache key."""
-    return tuple(setting.value for setting in _TRACING)
+    if _local.values:
+        return tuple(setting.value for setting in _TRACING)
+    return _Global.trace_settings
 
 
 _TRACING = tuple(setting for setting in _TABLE.values() if setting.affects_tracing)
+
+
+class _Global:
+    """The global values of the settings that affect tracing, kept ready for cache keys."""
+
+    trace_settings = tuple(setting.global_value for setting in _TRACING)
 
 
 class Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -11,16 +12,22 @@ from typing import Any
 from frit import config, errors, trees
 from frit.api import signatures
 from frit.api.aot import Lowered, Traced
+from frit.config import trace_settings
 from frit.ir.jaxpr import ClosedJaxpr, DebugInfo, run_closed
 from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
 from frit.ir.types import ShapeDtypeStruct, typeof
 from frit.primitives.calls import jit as jit_primitive
 from frit.runtime import cache
+from frit.runtime.array import Array
 from frit.runtime.cache import StaticValue
-from frit.runtime.execute import execute
+from frit.runtime.dispatch import QuickCall, contents_of, quick_call, type_of
+from frit.runtime.execute import execute, program_of
 from frit.transforms.trace import trace_closed
 
 CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
+
+
+_is_array = functools.partial(operator.is_, Array)
 
 
 class JitFunction:
@@ -39,12 +46,27 @@ class JitFunction:
         self._function, self._signature = function, signature
         self._static, self._donated = static, donated
         self._inline, self._keep_unused = inline, keep_unused
-        self._positional = len(signatures.positional_names(signature))
+        self._quick: dict[Any, tuple[QuickCall, Any, Any]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current_interpreter() is not bottom_interpreter():
+            return self._call(args, kwargs)
+        leaves, tree = trees.flatten((args, kwargs))
+        if not all(map(_is_array, map(type, leaves))):
+            return self._call(args, kwargs)
+        # Types are told by identity here: equal types that are other objects take the long way.
+        key = (tree.spec, trace_settings(), *map(id, map(type_of, leaves)))
+        found = self._quick.get(key)
+        if found is not None:
+            results = found[0](tuple(map(contents_of, leaves)))
+            if results is not None:
+                return found[1].unflatten(results)
+        return self._call(args, kwargs, key, leaves)
+
+    def _call(self, args: Any, kwargs: Any, quick_key: Any = None, arrays: Any = ()) -> Any:
         if config.disable_jit.value:
             return self._function(*args, **kwargs)
         entry, captured, leaves, donated = self._prepare(args, kwargs)
@@ -52,6 +74,8 @@ class JitFunction:
         operands = [*captured, *leaves]
         if interpreter is bottom_interpreter() and not any(isinstance(x, Tracer) for x in operands):
             results = execute(entry.closed, operands, donated)
+            if quick_key is not None and not any(donated):
+                self._remember(quick_key, entry, arrays)
         elif self._inline:
             results = run_closed(entry.closed, *operands)
         else:
@@ -64,6 +88,15 @@ class JitFunction:
                 keep_unused=self._keep_unused,
             )
         return entry.out_tree.unflatten(results)
+
+    def _remember(self, key: Any, entry: cache.Entry, arrays: Any) -> None:
+        """Opens the quick way for calls with the very same types."""
+        quick = quick_call(program_of(entry.closed), entry.closed.out_avals)
+        if quick is not None:
+            if len(self._quick) >= cache.ENTRIES_PER_FUNCTION:
+                self._quick.clear()
+            # The types are held, so that their identities stay theirs.
+            self._quick[key] = (quick, entry.out_tree, tuple(map(type_of, arrays)))
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
         args, kwargs = signatures.canonical_call(self._signature, args, kwargs)
@@ -110,6 +143,7 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forgets all traces of the function."""
+        self._quick.clear()
         cache.clear(self._function)
 
     def cache_info(self) -> CacheInfo:

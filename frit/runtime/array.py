@@ -102,6 +102,7 @@ class Array(metaclass=_ArrayMeta):
     def delete(self) -> None:
         """Gives the buffer up; later use raises."""
         self._contents = None
+        self.aval = self.aval.update()  # another object: no quick call knows it
 
     def is_deleted(self) -> bool:
         return self._contents is None

@@ -22,9 +22,12 @@ _programs: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Any]] = weakref.Weak
 
 
 def storage(value: Any, aval: Any) -> np.ndarray:
-    """The NumPy buffer of an operand."""
+    """The NumPy buffer of an operand; an Array that was a strided view holds a copy from then on."""
     if type(value) is Array:
-        return value._data
+        data = value._data
+        if not data.flags.c_contiguous:
+            data = value._contents = np.ascontiguousarray(data)
+        return data
     if hasattr(value, "__jax_array__"):
         return storage(value.__jax_array__(), aval)
     return np.asarray(value, aval.storage_dtype)

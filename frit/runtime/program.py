@@ -31,6 +31,17 @@ class _Context(ctypes.Structure):
     _fields_ = (("arena", ctypes.c_void_p), ("callback", ctypes.c_void_p))
 
 
+class _Call:
+    """What one running call owns: its arena, and the structure that tells the code where that is."""
+
+    __slots__ = ("address", "arena", "structure")
+
+    def __init__(self, arena_bytes: int, callback: Any) -> None:
+        self.arena = memory.empty((max(arena_bytes, 64),), np.dtype(np.uint8))
+        self.structure = _Context(self.arena.__array_interface__["data"][0], callback)
+        self.address = ctypes.addressof(self.structure)
+
+
 class Executable:
     """Loaded code of one program structure, and what a call of it needs."""
 
@@ -58,7 +69,7 @@ class Executable:
         self.callbacks = list(callbacks)
         self.donated_outputs = donated_outputs
         self.text = text
-        self._arenas: list[np.ndarray] = []
+        self._contexts: list[_Call] = []
         self._failures = threading.local()
         self._called_back = CALLBACK(self._call_back)
         self._address = ctypes.cast(self._called_back, ctypes.c_void_p).value
@@ -77,22 +88,24 @@ class Executable:
             else memory.empty(shape, dtype)
             for j, (shape, dtype) in enumerate(self.outputs)
         ]
-        arena = self._take_arena()
-        context = _Context(arena.__array_interface__["data"][0], self._address)
-        inputs = _addresses(operands)
-        outputs = _addresses(results)
-        status = self.entry(ctypes.byref(context), inputs, outputs)
-        if arena.nbytes <= _KEPT_ARENA:
-            self._arenas.append(arena)
+        context = self.take_context()
+        status = self.entry(context.address, _addresses(operands), _addresses(results))
+        self.give_context_back(context)
         if status:
-            raise self._take_failure(status)
+            raise self.take_failure(status)
         return results
 
-    def _take_arena(self) -> np.ndarray:
+    def take_context(self) -> _Call:
+        """An arena and a way back to Python, for one call."""
         try:
-            return self._arenas.pop()
+            return self._contexts.pop()
         except IndexError:
-            return memory.empty((max(self.arena_bytes, 64),), np.dtype(np.uint8))
+            return _Call(self.arena_bytes, self._address)
+
+    def give_context_back(self, context: _Call) -> None:
+        """Keeps a context for the next call."""
+        if self.arena_bytes <= _KEPT_ARENA:
+            self._contexts.append(context)
 
     def _call_back(self, context: int, number: int, places: Any) -> int:
         """Runs the Python side of an equation; its exception is kept, as ctypes would lose it."""
@@ -116,7 +129,8 @@ class Executable:
             return _FAILED
         return 0
 
-    def _take_failure(self, status: int) -> BaseException:
+    def take_failure(self, status: int) -> BaseException:
+        """What a call that ended with `status` raises."""
         error = getattr(self._failures, "error", None)
         self._failures.error = None
         return error or RuntimeError(f"a compiled program ended with status {status}")
