@@ -18,6 +18,7 @@ from frit.codegen import builders
 from frit.codegen.loops_check import check_function
 from frit.codegen.nests import RULES, Lowering, Unfused, storage
 from frit.codegen.schedule import prune
+from frit.errors import LoweringError
 
 # The rules are registered by importing `builders`.
 SLOW = frozenset("exp exp2 expm1 log log1p logistic tanh erf sin cos pow".split())
@@ -26,7 +27,7 @@ FUSED = builders.FUSED
 
 
 def lower_kernel(kernel, *, check=True):
-    """The loop function of a kernel; NotImplementedError names an equation without a rule."""
+    """The loop function of a kernel; LoweringError names an equation without a rule."""
     in_memory = set()
     with _room_for(len(kernel.eqns)):
         while True:
@@ -72,7 +73,7 @@ def _lower(kernel, in_memory):
     for equation in kernel.eqns:
         build = RULES.get(equation.primitive.name)
         if build is None:
-            raise NotImplementedError(
+            raise LoweringError(
                 f"no lowering of {equation.primitive.name} to machine code; it is asked for in "
                 f"kernel {kernel.name}. Primitives with one: {', '.join(sorted(RULES))}"
             )

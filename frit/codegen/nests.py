@@ -24,11 +24,16 @@ from frit.codegen.indices import Indices, row_major
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import At, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
+from frit.errors import LoweringError
 
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
 BLOCK = 32  # lanes of a block of a transposition
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
 RULES = {}
+PLAIN_DTYPES = frozenset(
+    [*"bool float16 bfloat16 float32 float64".split()]
+    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
 TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -91,16 +96,40 @@ class Node:
 
 
 def storage(aval):
-    """(shape, dtype name of a part, number of parts) of a type's elements."""
-    dtype = aval.dtype
+    """(shape, dtype name of a part, number of parts) of a type's elements.
+
+    Raises LoweringError for element types without machine code, and for symbolic dimensions.
+    """
+    dtype, shape = aval.dtype, tuple(aval.shape)
+    for extent in shape:
+        if not isinstance(extent, int):
+            raise LoweringError(
+                f"cannot compile for the type {aval}: its dimension {extent} is symbolic. Trace it "
+                "with arrays, or with types whose shapes are numbers."
+            )
     if not isinstance(dtype, np.dtype):
         if getattr(dtype, "storage", None) is None:
-            raise TypeError(f"no machine representation of elements of type {dtype}")
-        return tuple(aval.shape), "uint32", 2
+            raise LoweringError(
+                f"elements of type {dtype} have no machine code; convert them first"
+            )
+        return shape, "uint32", dtype.storage.itemsize // 4
     name = dtype.name
     if name in TWO_PARTS:
-        return tuple(aval.shape), TWO_PARTS[name], 2
-    return tuple(aval.shape), name, 1
+        return shape, TWO_PARTS[name], 2
+    if name not in PLAIN_DTYPES:
+        raise LoweringError(
+            f"elements of type {name} have no machine code. Keep them as uint8, or convert to "
+            "bfloat16 with .astype(jnp.bfloat16) outside of jit."
+        )
+    return shape, name, 1
+
+
+def no_machine_code(equation, why, instead):
+    """The error for an equation of types that its lowering does not know."""
+    types = ", ".join(str(atom.aval) for atom in equation.invars)
+    return LoweringError(
+        f"{equation.primitive.name} of {types} has no machine code: {why}. Write {instead} instead."
+    )
 
 
 class Lowering(Indices):

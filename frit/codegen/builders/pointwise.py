@@ -5,7 +5,7 @@ Operands have the result's rank or rank 0; axes of size 1 are repeated. Complex 
 """
 
 from frit.codegen.builders.complex_numbers import COMPLEX
-from frit.codegen.nests import Node, rule, storage
+from frit.codegen.nests import Node, no_machine_code, rule, storage
 
 PLAIN = """
     abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos
@@ -83,7 +83,7 @@ def _plain(lowering, equation):
     if "rounding_method" in params:
         params["rounding_method"] = int(getattr(params["rounding_method"], "value", 0) or 0)
     if any(node.parts > 1 for node in nodes):
-        _two_parts(lowering, name, var, nodes, params)
+        _two_parts(lowering, equation, nodes, params)
         return
     dtype = storage(var.aval)[1]
     b = lowering.b
@@ -96,11 +96,13 @@ def _plain(lowering, equation):
     pointwise(lowering, var, nodes, combine)
 
 
-def _two_parts(lowering, name, var, nodes, params):
-    build = COMPLEX.get(name)
+def _two_parts(lowering, equation, nodes, params):
+    build = COMPLEX.get(equation.primitive.name)
     if build is None:
-        raise NotImplementedError(f"no machine code for {name} of complex operands")
-    b = lowering.b
+        raise no_machine_code(
+            equation, "it is not defined for complex numbers", "it for the real and imaginary parts"
+        )
+    b, (var,) = lowering.b, equation.outvars
     pointwise(lowering, var, nodes, lambda *values: build(b, *values, **params))
 
 
@@ -195,7 +197,9 @@ def _bitcast(lowering, equation):
     node = lowering.node(operand)
     b, (shape, dtype, parts) = lowering.b, storage(var.aval)
     if parts > 1 or node.parts > 1:
-        raise NotImplementedError("no machine code for bitcast_convert_type of complex numbers")
+        raise no_machine_code(
+            equation, "complex numbers are pairs", "jnp.stack([x.real, x.imag], -1) and cast that"
+        )
     if node.shape == shape:
         same = node.dtype == dtype
         pointwise(

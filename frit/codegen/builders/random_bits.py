@@ -4,6 +4,7 @@ Element i (row-major, as a 64-bit number) of a split or of bits is the hash of i
 Source: Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3, section 5.1.
 """
 
+import itertools
 import math
 
 from frit.codegen.loops import as_at
@@ -59,25 +60,39 @@ def _threefry(lowering, equation):
         )
 
 
+def _word_places(impl):
+    """The indices of a key's words, in the order of storage."""
+    return list(itertools.product(*map(range, impl.key_shape)))
+
+
 @rule("random_wrap")
 def _wrap(lowering, equation):
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
-    lowering.define(
-        var, lambda index: tuple(lowering.element(node, (*index, word)) for word in range(2))
-    )
+    places = _word_places(equation.params["impl"])
+
+    def element(index):
+        words = tuple(lowering.element(node, (*index, *place)) for place in places)
+        return words if len(words) > 1 else words[0]
+
+    lowering.define(var, element)
 
 
 @rule("random_unwrap")
 def _unwrap(lowering, equation):
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
-    b = lowering.b
+    b, impl = lowering.b, equation.invars[0].aval.dtype._impl
 
     def element(index):
-        words = lowering.element(node, index[:-1])
-        which = as_at(index[-1])
+        rank = len(index) - len(impl.key_shape)
+        words = lowering.element(node, index[:rank])
+        words = words if isinstance(words, tuple) else (words,)
+        which = as_at(lowering.offset(row_major(impl.key_shape), index[rank:]))
         if not which.terms:
             return words[which.constant]
-        return b.select(b.apply("eq", which, 0), *words)
+        chosen = words[-1]
+        for number, word in enumerate(words[:-1]):
+            chosen = b.select(b.apply("eq", which, number), word, chosen)
+        return chosen
 
     lowering.define(var, element)
 

@@ -75,9 +75,36 @@ def _split(lowering, equation):
 @rule("reshape")
 def _reshape(lowering, equation):
     var, node = one_operand(lowering, equation)
-    if equation.params.get("dimensions") is not None:
-        raise NotImplementedError("reshape with `dimensions`: transpose first")
+    order = equation.params.get("dimensions")
+    if order is not None:
+        node = _turned(lowering, node, order)
     reshaped(lowering, var, node)
+
+
+def _turned(lowering, node, order):
+    """A node with its axes in another order, for which there is no variable."""
+    move, facts = _turning(node, order)
+    shape = tuple(node.shape[axis] for axis in order)
+
+    def element(index):
+        return lowering.element(node, move(index))
+
+    scalar = frozenset(facts["axes"][axis] for axis in node.scalar_axes)
+    return Node(shape, node.dtype, element, parts=node.parts, scalar_axes=scalar)
+
+
+def _turning(node, order):
+    """(move of an index, facts of the view) for axes in another order."""
+
+    def move(index):
+        moved = [None] * len(index)
+        for new, old in enumerate(order):
+            moved[old] = index[new]
+        return tuple(moved)
+
+    long = [axis for axis in order if node.shape[axis] != 1]
+    turned = bool(long) and long[-1] != max(long)
+    return move, {"axes": {old: new for new, old in enumerate(order)}, "turned": turned}
 
 
 def reshaped(lowering, var, node):
@@ -190,18 +217,8 @@ def _broadcast_in_dim(lowering, equation):
 @rule("transpose")
 def _transpose(lowering, equation):
     var, node = one_operand(lowering, equation)
-    permutation = equation.params["permutation"]
-
-    def move(index):
-        moved = [None] * len(index)
-        for new, old in enumerate(permutation):
-            moved[old] = index[new]
-        return tuple(moved)
-
-    long = [axis for axis in permutation if node.shape[axis] != 1]
-    turned = bool(long) and long[-1] != max(long)
-    axes = {old: new for new, old in enumerate(permutation)}
-    view(lowering, var, node, move, axes=axes, turned=turned)
+    move, facts = _turning(node, equation.params["permutation"])
+    view(lowering, var, node, move, **facts)
 
 
 @rule("rev")
