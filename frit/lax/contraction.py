@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from frit.ir import dims
+from frit.lax.conversion import convert_element_type
+from frit.lax.elementwise import mul
 from frit.lax.operands import as_indices, rank_of, shape_of, user_dtype
+from frit.lax.shapes import broadcast_in_dim, collapse
 from frit.primitives.contraction import dot_general as dot_general_p
 from frit.primitives.precision import (
     DotAlgorithm,
@@ -30,6 +33,7 @@ __all__ = [
     "ragged_dot",
     "ragged_dot_general",
     "ragged_dot_general_p",
+    "scaled_dot",
 ]
 
 _ROWS_BY_GROUP = RaggedDotDimensionNumbers(
@@ -169,3 +173,75 @@ def ragged_dot_general(
         group_offset=group_offset,
         out_sharding=None,
     )
+
+
+def scaled_dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The product of lhs * lhs_scale and rhs * rhs_scale, each formed in bfloat16.
+
+    Along a contracting axis an element of the scale stands for a block of the operand; along the
+    others the two agree.  By default the last axis of lhs meets the last but one of rhs, and the
+    axes before are matched.  The result is in preferred_element_type, bfloat16 by default.
+    """
+    if dimension_numbers is None:
+        rank = rank_of(lhs)
+        if rank < 2:
+            raise TypeError("scaled_dot does not support 0-rank and 1-rank operands.")
+        batch = tuple(range(rank - 2))
+        dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
+    (of_lhs, of_rhs), _ = dimension_numbers
+    preferred = "bfloat16" if preferred_element_type is None else preferred_element_type
+    return dot_general(
+        _scaled("LHS", lhs, lhs_scale, of_lhs),
+        _scaled("RHS", rhs, rhs_scale, of_rhs),
+        dimension_numbers,
+        preferred_element_type=preferred,
+    )
+
+
+def _scaled(side: str, x: Any, scale: Any, contracting: Any) -> Any:
+    """x times its scale, repeated over the blocks along the contracting axes, in bfloat16."""
+    x = convert_element_type(x, "bfloat16")
+    if scale is None:
+        return x
+    shape, blocks = shape_of(x), shape_of(scale)
+    if len(shape) != len(blocks):
+        raise TypeError(
+            f"All input tensors must have the same rank. Got {side} of shape {shape} and its scale "
+            f"of shape {blocks}."
+        )
+    scale = convert_element_type(scale, "bfloat16")
+    for axis, (size, count) in enumerate(zip(shape, blocks, strict=True)):
+        if axis not in contracting:
+            if not dims.same(size, count):
+                raise TypeError(
+                    f"{side} dim {axis} of size {size} does not match scale dim size {count}."
+                )
+            continue
+        if not dims.same(size % count, 0):
+            raise TypeError(
+                f"{side} contracting dim {axis} of size {size} must be divisible by its scale's "
+                f"dim size {count}."
+            )
+        if size // count < 2:
+            raise TypeError(
+                f"The ratio of {side} contracting dim {axis} to its scale's dim size "
+                f"({size // count}) must be at least 2."
+            )
+        scale = _repeated(scale, axis, size // count)
+    return mul(x, scale)
+
+
+def _repeated(x: Any, axis: int, times: int) -> Any:
+    """Each element of `x` so many times in a row along `axis`."""
+    shape = shape_of(x)
+    spread = (*shape[: axis + 1], times, *shape[axis + 1 :])
+    places = [i if i <= axis else i + 1 for i in range(len(shape))]
+    return collapse(broadcast_in_dim(x, spread, places), axis, axis + 2)

@@ -124,3 +124,18 @@ def test_ragged_products_are_those_of_the_groups():
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-6)
     with pytest.raises(TypeError, match="expected rhs group dimension size to be 3, got 2"):
         lax.ragged_dot(rows, b, sizes)
+
+
+def test_scaled_products_scale_blocks():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3, 4)).astype("f4"), rng.normal(size=(2, 4, 5)).astype("f4")
+    of_x, of_y = np.full((2, 3, 2), 2, "f4"), np.full((2, 1, 5), 4, "f4")
+    of_x[..., 1] = 8
+    found = lax.scaled_dot(x, y, lhs_scale=of_x, rhs_scale=of_y, preferred_element_type="float32")
+    expected = (x * np.repeat(of_x, 2, -1)) @ (y * 4)
+    np.testing.assert_allclose(found, expected, rtol=0.05, atol=1)
+    assert lax.scaled_dot(x, y).dtype == ml_dtypes.bfloat16
+    with pytest.raises(TypeError, match="LHS contracting dim 2 of size 4 must be divisible"):
+        lax.scaled_dot(x, y, lhs_scale=np.ones((2, 3, 3), "f4"))
+    with pytest.raises(TypeError, match="must be at least 2"):
+        lax.scaled_dot(x, y, lhs_scale=x)
