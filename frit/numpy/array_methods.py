@@ -162,6 +162,10 @@ def _view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     wanted = dtypes.as_dtype(dtype)
     if wanted == self.dtype:
         return self
+    if dtypes.is_complex(self.dtype):
+        return _view(_as_pairs(self), dtype)
+    if dtypes.is_complex(wanted):
+        return _from_pairs(_view(self, np.dtype(f"f{wanted.itemsize // 2}")))
     if dtypes.is_bool(self.dtype):
         return _view(self.astype(np.uint8), dtype)
     if dtypes.is_bool(wanted):
@@ -181,6 +185,17 @@ def _view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         return lax.bitcast_convert_type(self, wanted)
     out = lax.bitcast_convert_type(self, wanted)
     return out.reshape(*self.shape[:-1], -1) if narrow != wide else out
+
+
+def _as_pairs(x: Any) -> Any:
+    """Complex numbers as their real and imaginary parts, by turns along the last axis."""
+    pairs = lax.stack([lax.real(x), lax.imag(x)], axis=x.ndim)
+    return pairs.reshape(*x.shape[:-1], -1) if x.ndim else pairs
+
+
+def _from_pairs(x: Any) -> Any:
+    pairs = x.reshape(*x.shape[:-1], -1, 2)
+    return lax.complex(pairs[..., 0], pairs[..., 1])
 
 
 def _bits(dtype: Any) -> int:

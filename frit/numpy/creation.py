@@ -210,9 +210,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted):
         if dtypes.is_bool(wanted):
             return lax.ne(x, np.asarray(0).astype(x.dtype)[()])
-        raise ValueError(
-            "Casting from complex to real dtypes will raise a ValueError. Please first use "
-            "jnp.real or jnp.imag to take the real/imaginary component of your input."
+        warnings.warn(
+            "Casting from complex to real dtypes will soon raise a ValueError. Please first use "
+            "jnp.real or jnp.imag to take the real/imaginary component of your input.",
+            DeprecationWarning,
+            stacklevel=3,
         )
     result = lax.convert_element_type(x, wanted)
     return _copied(result) if copy and result is x else result
@@ -355,11 +357,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array(s) saved in a .npy or .npz file."""
     found = np.load(file, *args, **kwargs)
-    if isinstance(found, np.ndarray):
-        if found.dtype == np.dtype("V2"):
-            found = found.view(dtypes.bfloat16)
-        return asarray(found)
-    return found
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == np.dtype("V2"):  # how NumPy saves bfloat16
+        found = found.view(dtypes.bfloat16)
+    return asarray(found) if found.dtype in dtypes.ARRAY_DTYPES else found
 
 
 save, savez = np.save, np.savez

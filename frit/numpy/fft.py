@@ -101,9 +101,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
         x = _fitted(x, lengths, kind)
     result = _over_axes(x, kind, lengths)
     if norm is not None:
-        result = result * np.asarray(_scale(name, norm, lengths)).astype(
-            real_part_dtype(result.dtype)
-        )
+        result = result * result.dtype.type(_scale(name, norm, lengths))
     return result if given is None else moveaxis(result, axes, given)
 
 

@@ -22,7 +22,13 @@ from frit.numpy.operands import (
     ensure_array,
     ensure_arrays,
 )
-from frit.numpy.promotion import constant_like, default_int, promote_dtypes, requested_dtype
+from frit.numpy.promotion import (
+    constant_like,
+    convert,
+    default_int,
+    promote_dtypes,
+    requested_dtype,
+)
 from frit.numpy.ranges import arange, linspace
 from frit.numpy.searching import nonzero
 from frit.numpy.shapes import expand_dims
@@ -58,12 +64,12 @@ def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """An (N, M) matrix with ones on and below its kth diagonal, zeros elsewhere."""
     dtype = np.dtype(np.float32) if dtype is None else requested_dtype(dtype, "tri")
     shape = (_as_size(N, "N"), _as_size(N if M is None else M, "M"))
     below = lax.ge(
-        lax.add(lax.broadcasted_iota(_INT32, shape, 0), np.int32(k)),
+        lax.add(lax.broadcasted_iota(_INT32, shape, 0), convert(k, _INT32)),
         lax.broadcasted_iota(_INT32, shape, 1),
     )
     return below if dtypes.is_bool(dtype) else lax.convert_element_type(below, dtype)

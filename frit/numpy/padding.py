@@ -150,7 +150,7 @@ def _part(a: Any, axis: int, start: Any, stop: Any) -> Any:
 
 def _pad_constant(array: Any, widths: Pairs, values: Any) -> Any:
     values = as_array(asarray(values))
-    values = convert(values, array.dtype)
+    values = convert(values, array.dtype, array.weak_type)
     if values.ndim == 0 or values.size == 1:
         value = values if values.ndim == 0 else lax.reshape(values, ())
         return lax.pad(array, value, [(low, high, 0) for low, high in widths])

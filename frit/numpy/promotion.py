@@ -243,9 +243,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     if found == shape:
         return as_array(x)
     missing = len(shape) - len(found)
-    if missing < 0 or any(
-        s != t and not _is_one(s) for s, t in zip(found, shape[missing:], strict=True)
-    ):
+    if missing < 0:
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={found} shape={shape}"
+        )
+    if any(s != t and not _is_one(s) for s, t in zip(found, shape[missing:], strict=True)):
         raise ValueError(
             f"Incompatible shapes for broadcasting: {tuple(found)} and requested shape {shape}"
         )
@@ -323,7 +325,8 @@ def requested_dtype(dtype: Any, name: str) -> Any:
         return asked
     if asked not in dtypes.ARRAY_DTYPES:
         raise TypeError(
-            f"JAX only supports number, bool, and prng_key dtypes, got dtype {asked} in {name}"
+            "JAX only supports number, bool, and string dtypes, and frit only number and bool, got "
+            f"dtype {asked} in {name}"
         )
     found = dtypes.canonicalize(asked)
     if found != asked and dtype not in (int, float, complex):

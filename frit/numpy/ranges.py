@@ -30,7 +30,7 @@ from frit.numpy.promotion import (
     requested_dtype,
     to_inexact,
 )
-from frit.numpy.ufuncs import log10, power, sign
+from frit.numpy.ufuncs import log10, power, sign, subtract
 
 
 def arange(
@@ -139,7 +139,7 @@ def _linspace(
     intervals = num - 1 if endpoint else num
     nan = constant_like(start, np.nan)
     if num > 1:
-        delta = lax.div(lax.sub(stop, start), constant_like(start, intervals))
+        delta = lax.div(subtract(stop, start), constant_like(start, intervals))
         real = real_part_dtype(computed)
         along = [1] * len(shape)
         along[axis] = intervals
@@ -152,7 +152,7 @@ def _linspace(
         if endpoint:
             out = lax.concatenate([out, lax.expand_dims(last, (axis,))], axis)
     elif num == 1:
-        delta = as_array(nan) if endpoint else lax.sub(stop, start)
+        delta = as_array(nan) if endpoint else subtract(stop, start)
         out = lax.reshape(first, shape)
     else:
         delta = as_array(nan)
