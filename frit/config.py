@@ -185,6 +185,9 @@ time = _setting("time", bool, False, "print how long each stage took")
 backend = _setting(
     "backend", str, "llvm", "engine that runs programs", choices=("llvm", "reference")
 )
+num_threads = _setting(
+    "num_threads", int, 1, "threads that a product or factorization may use; 0: BLAS decides"
+)
 target = _setting("target", str, "", "CPU to compile for, as LLVM names it; empty: this one")
 
 

@@ -19,6 +19,8 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
+from frit.config import num_threads
+
 
 @dataclass(frozen=True)
 class Target:
@@ -187,7 +189,28 @@ def _capsules(library):
     """scipy's table of Cython routines; the import is slow, so only when one is needed."""
     from scipy.linalg import cython_blas, cython_lapack
 
+    _set_threads_of(cython_blas)
     return (cython_blas if library == "blas" else cython_lapack).__pyx_capi__
+
+
+def _set_threads_of(cython_blas):
+    """Holds scipy's BLAS to `config.num_threads`, now and whenever the setting changes.
+
+    Two threads of OpenBLAS wait for each other by spinning: on a busy machine a product of 128 rows
+    then takes a hundred times as long.
+    """
+    loaded = ctypes.CDLL(cython_blas.__file__)  # finds symbols of what it links to as well
+    names = ("scipy_openblas_set_num_threads", "openblas_set_num_threads")
+    setter = next((getattr(loaded, name) for name in names if hasattr(loaded, name)), None)
+    if setter is None:
+        return
+
+    def apply(threads):
+        if threads:
+            setter(ctypes.c_int(threads))
+
+    apply(num_threads.value)
+    num_threads.on_change.append(apply)
 
 
 def _pointer_in(capsule):
