@@ -7,6 +7,7 @@ or rank 0.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,8 +63,9 @@ def _compare(name: str, function: Rule, kinds: Any, **more: Any) -> Primitive:
     return elementwise(name, function, kinds, result_dtype=dtypes.BOOL, flat=True, **more)
 
 
-eq = _compare("eq", np.equal, ANY, result_types=_equality_types("eq"), commutative=True)
-ne = _compare("ne", np.not_equal, ANY, result_types=_equality_types("ne"), commutative=True)
+# Operators, as ufuncs do not know the opaque elements of wide keys.
+eq = _compare("eq", operator.eq, ANY, result_types=_equality_types("eq"), commutative=True)
+ne = _compare("ne", operator.ne, ANY, result_types=_equality_types("ne"), commutative=True)
 ge = _compare("ge", np.greater_equal, ORDERED)
 gt = _compare("gt", np.greater, ORDERED)
 le = _compare("le", np.less_equal, ORDERED)
