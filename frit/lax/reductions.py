@@ -15,7 +15,7 @@ import numpy as np
 from frit import errors, trees
 from frit.ir import dims, dtypes
 from frit.ir.jaxpr import ClosedJaxpr
-from frit.ir.primitive import Tracer
+from frit.ir.primitive import Primitive, Tracer
 from frit.ir.types import typeof
 from frit.lax import conversion, elementwise
 from frit.lax.operands import (
@@ -313,7 +313,7 @@ def reduce_window(
     return trees.unflatten(tree, found)
 
 
-_WINDOW_MONOIDS = {
+_WINDOW_MONOIDS: dict[Any, Primitive] = {
     reduce_sum: reduce_window_sum_p,
     reduce_max: reduce_window_max_p,
     reduce_min: reduce_window_min_p,

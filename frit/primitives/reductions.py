@@ -80,8 +80,8 @@ def _extreme(dtype: Any, *, lowest: bool) -> Any:
     infinity = np.array(-np.inf if lowest else np.inf).astype(dtype)[()]
     if np.isinf(infinity):
         return infinity
-    limits = ml_dtypes.finfo(dtype)
-    return limits.min if lowest else limits.max
+    finite = ml_dtypes.finfo(dtype)
+    return finite.min if lowest else finite.max
 
 
 # ------------------------------------------------------------ reduce_max, reduce_min, reduce_prod
@@ -341,7 +341,7 @@ def evaluate_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *operands: Any) -> list[
 
     def read(atom: Any) -> Any:
         if type(atom) is Literal:
-            return np.asarray(atom.val, atom.aval.dtype)
+            return np.asarray(atom.val, atom.aval.storage_dtype)
         return values[atom]
 
     for eqn in jaxpr.eqns:
@@ -361,7 +361,7 @@ def evaluate_scalar_jaxpr(closed: ClosedJaxpr, *operands: np.ndarray) -> list[np
         shape = operands[0].shape
         results = evaluate_jaxpr(closed.jaxpr, closed.consts, *operands)
         return [np.broadcast_to(r, shape) for r in results]
-    results = [np.empty(operands[0].shape, v.aval.dtype) for v in closed.jaxpr.outvars]
+    results = [np.empty(operands[0].shape, v.aval.storage_dtype) for v in closed.jaxpr.outvars]
     for at in np.ndindex(operands[0].shape):
         scalars = [x[at] for x in operands]
         for target, r in zip(

@@ -105,7 +105,7 @@ def _slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: Any) -> list[An
 
 def _zero_like(starts: Any) -> Any:
     """The start 0 of the type of other starts."""
-    dtype = typeof(starts[0]).dtype if starts else np.dtype(np.int32)
+    dtype = typeof(starts[0]).storage_dtype if starts else np.dtype(np.int32)
     return np.zeros((), dtype)[()]
 
 

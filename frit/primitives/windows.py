@@ -109,12 +109,12 @@ class Windows:
                     f"{name} got inconsistent {word} and window_dimensions: got {word} {entries} "
                     f"and window_dimensions {self.dimensions}."
                 )
-        for word, entries in (
+        for word, sizes in (
             ("window_dimensions", self.dimensions),
             ("window_strides", self.strides),
         ):
-            if any(surely_negative(entry - 1) for entry in entries):
-                raise TypeError(f"{name} {word} must have every element be >= 1, got {entries}.")
+            if any(surely_negative(size - 1) for size in sizes):
+                raise TypeError(f"{name} {word} must have every element be >= 1, got {sizes}.")
 
     def result_shape(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         """How many windows there are along each axis."""
