@@ -14,7 +14,7 @@ from frit import trees
 from frit.api import signatures
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapeDtypeStruct, shaped_type
-from frit.runtime.execute import execute
+from frit.runtime.execute import execute, program_of
 
 
 @dataclass
@@ -122,6 +122,8 @@ class Compiled:
 
     def __init__(self, traced: Traced) -> None:
         self._traced = traced
+        donated = (*(False for _ in traced.captured), *traced.donated)
+        program_of(traced.jaxpr, donated if any(donated) else None)
 
     @property
     def in_tree(self) -> Any:
