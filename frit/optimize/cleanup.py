@@ -34,12 +34,20 @@ def map_bodies(eqn: JaxprEqn, function: Callable[[Jaxpr], Jaxpr]) -> JaxprEqn:
     return eqn.replace(params={name: mapped(value) for name, value in eqn.params.items()})
 
 
-def expand(jaxpr: Jaxpr, expansion_of: Callable[[JaxprEqn], Callable[..., Any] | None]) -> Jaxpr:
+def expand(
+    jaxpr: Jaxpr,
+    expansion_of: Callable[[JaxprEqn], Callable[..., Any] | None],
+    traced: dict[Any, Any] | None = None,
+) -> Jaxpr:
     """`jaxpr` with some equations replaced by what `expansion_of` gives for them, traced.
+
+    Equal equations are expanded once: `traced` holds what was made.
 
     Before: { lambda ; x y. let z = dot_general x y in (z,) }
     After:  { lambda ; x y. let z = library_call[blas_sgemm] x y in (z,) }
     """
+    traced = {} if traced is None else traced
+    constants = Constants()
     replaced: dict[Var, Atom] = {}
     eqns: list[JaxprEqn] = []
 
@@ -52,27 +60,37 @@ def expand(jaxpr: Jaxpr, expansion_of: Callable[[JaxprEqn], Callable[..., Any] |
             eqn = eqn.replace(invars=operands)
         function = expansion_of(eqn)
         if function is None:
-            eqns.append(map_bodies(eqn, lambda body: expand(body, expansion_of)))
+            eqns.append(map_bodies(eqn, lambda body: expand(body, expansion_of, traced)))
             continue
-        results = _traced_into(eqns, function, operands, eqn.primitive.multiple_results)
+        types = tuple(type_key(a.aval) for a in (*operands, *eqn.outvars))
+        key = (eqn.primitive, param_key(eqn.params, constants), types)
+        if key not in traced:
+            traced[key] = _traced(function, operands, eqn.primitive.multiple_results)
+        results = _copied_into(eqns, traced[key], operands)
         replaced.update(zip(eqn.outvars, results, strict=True))
     return jaxpr.replace(eqns=eqns, outvars=[current(a) for a in jaxpr.outvars])
 
 
-def _traced_into(
-    eqns: list[JaxprEqn], function: Callable[..., Any], operands: list[Atom], many: bool
-) -> list[Atom]:
-    """Appends the equations of a function of `operands`; returns its results."""
+def _traced(function: Callable[..., Any], operands: list[Atom], many: bool) -> Jaxpr:
+    """The jaxpr of a function of `operands`."""
     inner, consts = trace_to_jaxpr(
         lambda *xs: function(*xs) if many else [function(*xs)], [a.aval for a in operands]
     )
     assert not consts, "an expansion holds no arrays"
+    return inner
+
+
+def _copied_into(eqns: list[JaxprEqn], inner: Jaxpr, operands: list[Atom]) -> list[Atom]:
+    """Appends the equations of `inner` on operands, with new variables; returns its results."""
     moved: dict[Var, Atom] = dict(zip(inner.invars, operands, strict=True))
 
     def now(atom: Atom) -> Atom:
-        return moved.get(atom, atom) if isinstance(atom, Var) else atom
+        return moved[atom] if isinstance(atom, Var) else atom
 
-    eqns += [eqn.replace(invars=[now(a) for a in eqn.invars]) for eqn in inner.eqns]
+    for eqn in inner.eqns:
+        results = [Var(v.aval) for v in eqn.outvars]
+        eqns.append(eqn.replace(invars=[now(a) for a in eqn.invars], outvars=results))
+        moved.update(zip(eqn.outvars, results, strict=True))
     return [now(a) for a in inner.outvars]
 
 

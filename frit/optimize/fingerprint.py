@@ -107,7 +107,7 @@ class Opaque:
         return id(self.value)
 
 
-_PLAIN = frozenset((int, bool, str, bytes, type(None), complex))
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
 
 
 def param_key(value: Any, constants: Constants) -> Any:
@@ -117,7 +117,12 @@ def param_key(value: Any, constants: Constants) -> Any:
         return (kind, value)
     if kind is float:
         return (kind, value.hex())
+    if kind is complex:
+        return (kind, value.real.hex(), value.imag.hex())
     if kind is tuple or kind is list:
+        kinds = set(map(type, value))
+        if len(kinds) == 1 and kinds <= _PLAIN:
+            return (*kinds, tuple(value))
         return (tuple, *[param_key(entry, constants) for entry in value])
     if kind is dict:
         return (dict, *[(name, param_key(entry, constants)) for name, entry in value.items()])
