@@ -34,6 +34,7 @@ from frit.numpy import promotion
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.indexing import take_index
 from frit.primitives import random_bits
+from frit.random import generators, keys
 from frit.runtime.array import Array
 
 __all__ = ["JAXLIB", "PRIVATE", "VERSION", "VERSION_INFO"]
@@ -270,12 +271,24 @@ def _key_modules() -> dict[str, Any]:
             PRNGImpl=random_bits.PRNGImpl,
             PRNGKeyArray=KeyArray,
             prngs=random_bits.IMPLEMENTATIONS,
-            random_bits=random_bits.random_bits,
-            random_unwrap=random_bits.random_unwrap,
-            random_wrap=random_bits.random_wrap,
+            random_bits=generators.random_bits,
+            random_fold_in=generators.random_fold_in,
+            random_seed=lambda seeds, impl: keys.key(seeds, impl=impl),
+            random_split=generators.random_split,
+            random_unwrap=generators.random_unwrap,
+            random_wrap=generators.random_wrap,
+            seed_with_impl=lambda impl, seed: keys.key(seed, impl=impl),
         ),
         **under("random", default_prng_impl=random_bits.default_implementation),
-        **under("random.threefry2x32", threefry_prng_impl=random_bits.THREEFRY),
+        **under(
+            "random.threefry2x32",
+            threefry_2x32=generators.threefry_2x32,
+            threefry_fold_in=generators.threefry_fold_in,
+            threefry_prng_impl=random_bits.THREEFRY,
+            threefry_random_bits=generators.threefry_random_bits,
+            threefry_seed=generators.threefry_seed,
+            threefry_split=generators.threefry_split,
+        ),
     }
 
 

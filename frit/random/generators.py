@@ -90,6 +90,23 @@ def _mapped(function, rank):
 # ---- threefry2x32 on words ----------------------------------------------------------------------
 
 
+def threefry_2x32(keypair, count):
+    """The hash of counters `uint32[*s]` in pairs: element i of the first half with i of the second.
+
+    An odd last element is paired with 0. TypeError where an operand is not uint32.
+    """
+    key0, key1 = (jnp.asarray(word) for word in keypair)
+    count = jnp.asarray(count)
+    found = [word.dtype for word in (key0, key1, count)]
+    if any(dtype != np.uint32 for dtype in found):
+        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {found}")
+    flat = count.reshape(-1)
+    if flat.size % 2:
+        flat = jnp.concatenate([flat, jnp.zeros(1, np.uint32)])
+    words = primitives.threefry2x32(key0, key1, *jnp.split(flat, 2))
+    return jnp.concatenate(words)[: count.size].reshape(count.shape)
+
+
 def threefry_seed(seed):
     """The words that threefry2x32 makes of an integer."""
     return random_unwrap(primitives.random_seed(seed, impl=THREEFRY))
