@@ -6,12 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from frit import trees
+from frit import config, errors, trees
 from frit.api import signatures
+from frit.errors import UnexpectedTracerError
 from frit.ir import dtypes
 from frit.ir.dtypes import float0
 from frit.ir.jaxpr import run_jaxpr
-from frit.ir.primitive import current_interpreter
+from frit.ir.primitive import Tracer, current_interpreter
 from frit.ir.types import typeof
 from frit.primitives.calls import custom_jvp_call, custom_vjp_call
 from frit.transforms.linear import Zero, add_tangents, instantiate, is_zero, zeros
@@ -64,24 +65,53 @@ def _as_zero(tangent: Any) -> Any:
     return Zero(tangent.aval) if isinstance(tangent, SymbolicZero) else tangent
 
 
+def resolve_positional(function: Any, args: Any, kwargs: Any, kind: str) -> tuple[Any, ...]:
+    """The arguments of a call by position, defaults included.  TypeError if they do not fit."""
+    opaque = isinstance(function, functools.partial)
+    signature = None if opaque else signatures.signature_of(function)
+    if signature is None:
+        bound_args, rest = tuple(args), kwargs
+    else:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(
+                f"The input arguments to the {kind}-decorated function "
+                f"{errors.function_place(function)} could not be resolved to positional-only "
+                f"arguments. Binding failed with the error:\n{error}"
+            ) from None
+        bound.apply_defaults()
+        bound_args, rest = bound.args, {k: v for k, v in bound.kwargs.items() if k in kwargs}
+    if rest:
+        raise TypeError(
+            f"The input arguments to the {kind}-decorated function "
+            f"{errors.function_place(function)} could not be resolved to positional-only "
+            "arguments. Binding failed with the error:\nThe following keyword arguments could not "
+            f"be resolved to positions: {', '.join(rest)}"
+        )
+    return bound_args
+
+
+def _refuse_tracers(fixed: Sequence[Any]) -> None:
+    for leaf in trees.leaves(list(fixed)):
+        if isinstance(leaf, Tracer):
+            raise UnexpectedTracerError(
+                "Found a JAX Tracer object passed as an argument to a custom_vjp function in a "
+                "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be "
+                "passed as non-differentiable arguments to custom_vjp functions; instead, "
+                "nondiff_argnums should only be used for arguments that can't be or contain JAX "
+                "tracers, e.g. function-valued arguments. In particular, array-valued arguments "
+                "should typically not be indicated as nondiff_argnums."
+            )
+
+
 class _Bound:
     """One call of a custom function: arguments that are differentiated, flat, and those that are not."""
 
-    def __init__(self, function: Any, nondiff: tuple[int, ...], args: Any, kwargs: Any) -> None:
-        signature = signatures.signature_of(function)
-        args, kwargs = signatures.canonical_call(signature, args, kwargs)
-        if kwargs:
-            raise TypeError(
-                f"custom function {signatures.function_name(function)} was called with keyword "
-                f"arguments {tuple(kwargs)} that cannot be made positional; pass them by position."
-            )
-        if signature is not None:
-            try:
-                bound = signature.bind(*args)
-                bound.apply_defaults()
-                args = bound.args
-            except TypeError:
-                pass
+    def __init__(
+        self, function: Any, nondiff: tuple[int, ...], args: Any, kwargs: Any, kind: str
+    ) -> None:
+        args = resolve_positional(function, args, kwargs, kind)
         self.function, self.args = function, args
         self.nondiff = tuple(i % len(args) if args else i for i in nondiff)
         self.fixed = [args[i] for i in self.nondiff]
@@ -89,11 +119,13 @@ class _Bound:
             tuple(x for i, x in enumerate(args) if i not in self.nondiff)
         )
         self.out_tree: Any = None
+        self.out_types: Any = None
 
     def call(self, *leaves: Any) -> list[Any]:
         given = iter(self.tree.unflatten(leaves))
         full = [self.args[i] if i in self.nondiff else next(given) for i in range(len(self.args))]
         values, self.out_tree = trees.flatten(self.function(*full))
+        self.out_types = [typeof(v) for v in values]
         return values
 
 
@@ -155,7 +187,7 @@ class custom_jvp:
                 f"No JVP defined for custom_jvp function {name} using defjvp. Call "
                 f"{name}.defjvp(rule) first."
             )
-        bound = _Bound(self.fun, self.nondiff_argnums, args, kwargs)
+        bound = _Bound(self.fun, self.nondiff_argnums, args, kwargs, "custom_jvp")
         rule = _JVPRule(self.jvp, name, bound, self.symbolic_zeros)
         params = {"name": name, "symbolic_zeros": self.symbolic_zeros, "num_consts": 0}
         results = current_interpreter().custom_jvp(
@@ -171,6 +203,44 @@ def _named(function: Any, name: str) -> Any:
 
     call.__name__ = name
     return call
+
+
+def _check_same_types(
+    kind: str, rule: str, name: str, bound: _Bound, values: Sequence[Any], tree: Any
+) -> None:
+    """TypeError if a rule's primal results have other types than the function's, where these are known."""
+    if bound.out_types is None:
+        return
+    types = [typeof(v) for v in values]
+    if all(
+        (a.shape, a.dtype) == (b.shape, b.dtype)  # type: ignore[attr-defined]
+        for a, b in zip(types, bound.out_types, strict=True)
+    ):
+        return
+    found, want = (
+        str(tree.unflatten([t.str_short() for t in ts])).replace("'", "")
+        for ts in (types, bound.out_types)
+    )
+    raise TypeError(
+        f"Custom {kind} {rule} for function {name} must produce a pair (list or tuple of length "
+        f"two) where the first element represents the primal output {_PRIMAL_OUTPUT[kind](name)} "
+        f"first element had shapes/dtypes of:\n    {found}\nwhile the {_DECORATOR[kind]}-decorated "
+        f"function {name} had output shapes/dtypes of:\n    {want}"
+    )
+
+
+_DECORATOR = {"JVP rule": "custom_jvp", "VJP fwd rule": "custom_vjp"}
+_PRIMAL_OUTPUT = {
+    "JVP rule": lambda name: (
+        f"(equal in value to the output of the custom_jvp-decorated function {name}, and in "
+        "particular with leaves of the same shape/dtype), but instead the JVP rule output's"
+    ),
+    "VJP fwd rule": lambda name: (
+        f"(equal to the output of the custom_vjp-decorated function {name}) and the second element "
+        "represents residuals (i.e. values stored from the forward pass for use on the backward "
+        "pass), but instead the fwd rule output's"
+    ),
+}
 
 
 class _JVPRule:
@@ -222,10 +292,10 @@ class _JVPRule:
             return Zero(want)
         if (want.shape, want.dtype) != (have.shape, have.dtype):  # type: ignore[attr-defined]
             raise TypeError(
-                f"Custom JVP rule {self.__name__} for function {self.name} must produce primal and "
-                "tangent outputs with corresponding shapes and dtypes. Expected "
-                f"{want.str_short()} (tangent type of {typeof(value).str_short()}) but got "
-                f"{have.str_short()}."
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
+                f"and dtypes. Expected {want.str_short()} (tangent type of "
+                f"{typeof(value).str_short()}) but got {have.str_short()}. The rule is "
+                f"{self.__name__}, of function {self.name}."
             )
         return tangent
 
@@ -279,7 +349,8 @@ class custom_vjp:
                 f"No VJP defined for custom_vjp function {name} using defvjp. Call "
                 f"{name}.defvjp(fwd, bwd) first."
             )
-        bound = _Bound(self.fun, self.nondiff_argnums, args, kwargs)
+        bound = _Bound(self.fun, self.nondiff_argnums, args, kwargs, "custom_vjp")
+        _refuse_tracers(bound.fixed)
         rules = _VJPRules(self, name, bound)
         params = {"name": name, "symbolic_zeros": self.symbolic_zeros, "num_consts": 0}
         results = current_interpreter().custom_vjp(
@@ -345,6 +416,7 @@ class _VJPRules:
                 f"function {self.name} had output container/pytree structure:\n    "
                 f"{self.bound.out_tree}"
             )
+        _check_same_types("VJP fwd rule", fwd_name, self.name, self.bound, values, self.out_tree)
         residuals, self.residual_tree = trees.flatten(pair[1])
         self.in_types = [typeof(p).tangent_type() for p in primals]
         return values, residuals
@@ -360,61 +432,77 @@ class _VJPRules:
         return self._flat_cotangents(found)
 
     def _flat_cotangents(self, found: Any) -> list[Any]:
-        bwd_name = signatures.function_name(self.custom.bwd)
+        """One cotangent for each differentiated leaf; None for a whole subtree means zero."""
         tree = self.bound.tree
-        if isinstance(found, list):
+        example = tree.unflatten(range(tree.num_leaves))
+        if isinstance(found, list) and len(found) == len(example):
             found = tuple(found)
-        example = tree.unflatten([0] * tree.num_leaves)
-        if not isinstance(found, tuple) or len(found) != len(example):
-            size = f" of length {len(found)}" if isinstance(found, tuple) else ""
-            raise TypeError(
-                f"Custom VJP bwd rule {bwd_name} must produce a tuple{' ' if size else ''}"
-                f"with a cotangent for each of the {len(example)} differentiated arguments of "
-                f"{self.name}, but got {type(found).__name__}{size}: {found!r}."
-            )
-        flat: list[Any] = []
-        types = iter(self.in_types)
-        for part, whole in zip(found, example, strict=True):
-            flat += self._leaves(part, whole, bwd_name)
-        return [self._checked(ct, t, bwd_name) for ct, t in zip(flat, types, strict=True)]
-
-    def _leaves(self, cotangent: Any, argument: Any, bwd_name: str) -> list[Any]:
-        count = trees.structure(argument).num_leaves
-        if cotangent is None:
-            return [None] * count
+        marked = trees.map(lambda ct: _NONE if ct is None else ct, found, is_leaf=_is_none)
         try:
-            marked = trees.map(
-                lambda c: c if c is not None else _NONE, cotangent,
-                is_leaf=lambda c: c is None or isinstance(c, SymbolicZero),
-            )  # fmt: skip
-            definition = trees.structure(argument)
-            subtrees = definition.flatten_up_to(marked)
-        except (ValueError, TypeError) as error:
+            cts, prefix = trees.flatten(marked)
+            subtrees = prefix.flatten_up_to(example)
+            places = [trees.leaves(s) for s in subtrees]
+            if any(
+                ct is not _NONE and p != [s] for ct, p, s in zip(cts, places, subtrees, strict=True)
+            ):
+                raise ValueError("an array stands for a container")
+        except (ValueError, TypeError):
             raise TypeError(
-                f"Custom VJP bwd rule {bwd_name} must produce an output with the same "
-                f"container (pytree) structure as the args tuple of the primal function "
-                f"{self.name}, and in particular must produce a tuple of length equal to the number "
-                f"of arguments to the primal function, but got bwd output structure "
-                f"{trees.structure(cotangent)} for primal input structure "
-                f"{trees.structure(argument)}. ({error})"
+                f"Custom VJP bwd rule {signatures.function_name(self.custom.bwd)} must produce an "
+                "output with the same container (pytree) structure as the args tuple of the primal "
+                "function, and in particular must produce a tuple of length equal to the number of "
+                f"arguments to the primal function, but got bwd output structure "
+                f"{trees.structure(found)} for primal input structure {tree}."
             ) from None
-        return [None if s is _NONE else s for s in subtrees]
+        flat: list[Any] = [None] * tree.num_leaves
+        for ct, leaves in zip(cts, places, strict=True):
+            for i in leaves:
+                flat[i] = ct
+        paths = trees.paths(example)
+        return [self._checked(c, t, p) for c, t, p in zip(flat, self.in_types, paths, strict=True)]
 
-    def _checked(self, ct: Any, want: Any, bwd_name: str) -> Any:
-        if ct is None:
+    def _checked(self, ct: Any, want: Any, path: Any) -> Any:
+        if ct is _NONE or want.dtype == float0:
             return Zero(want)
+        where, rule = trees.keystr(path), signatures.function_name(self.custom.bwd)
+        have = ct.aval if isinstance(ct, SymbolicZero) else typeof(ct)
+        same = have.shape == want.shape and (  # type: ignore[attr-defined]
+            have.dtype == want.dtype  # type: ignore[attr-defined]
+            or dtypes.is_inexact(want.dtype)
+            or isinstance(have.dtype, dtypes.ExtendedDType)  # type: ignore[attr-defined]
+        )
         if isinstance(ct, SymbolicZero):
+            if not same:
+                raise ValueError(
+                    f"Custom VJP bwd rule {rule} produced a SymbolicZero with a shape/dtype that "
+                    "does not match the corresponding input tangent shape/dtype: at "
+                    f"output{where} the SymbolicZero had shape/dtype {have.str_short()} while the "
+                    f"corresponding input had shape/dtype {want.str_short()}. Consider just "
+                    "returning a None here instead of a SymbolicZero object."
+                )
             return Zero(want)
-        have = typeof(ct)
-        if want.dtype == float0 or have.dtype == float0:  # type: ignore[attr-defined]
-            return Zero(want)
-        if (have.shape, have.dtype) != (want.shape, want.dtype):  # type: ignore[attr-defined]
+        if not same and not config.custom_vjp_disable_shape_check.value:
             raise ValueError(
-                f"Custom VJP bwd rule {bwd_name} for function {self.name} must produce a cotangent "
-                f"of type {want.str_short()} for an argument of that tangent type, but got one of "
-                f"type {have.str_short()}."
+                f"Custom VJP bwd rule {rule} must produce an output with the same type as the args "
+                f"tuple of the primal function, but at output{where} the bwd rule produced an output "
+                f"of type {have.str_short()} corresponding to an input of type {want.str_short()}"
+                f"{mismatch(want, have)}"
             )
         return ct
+
+
+def mismatch(want: Any, have: Any) -> str:
+    """In what two types differ, as the end of a sentence."""
+    parts = []
+    if want.shape != have.shape:
+        parts.append("the shapes do not match")
+    if want.dtype != have.dtype:
+        parts.append("the dtypes do not match")
+    return f", so {' and '.join(parts)}" if parts else ""
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
 
 
 _NONE = object()

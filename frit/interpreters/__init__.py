@@ -1,5 +1,5 @@
 """Rules of primitives by transformation, for libraries that bring primitives of their own."""
 
-from frit.interpreters import ad, batching
+from frit.interpreters import ad, batching, partial_eval
 
-__all__ = ["ad", "batching"]
+__all__ = ["ad", "batching", "partial_eval"]

@@ -103,7 +103,9 @@ def deflinear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     deflinear2(primitive, lambda ct, *_, **params: transpose(ct, **params))
 
 
-def defbilinear(primitive: Primitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
+def defbilinear(
+    primitive: Primitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]
+) -> None:
     """Makes a primitive linear in each of two operands, with a transpose rule for each."""
     defjvp(
         primitive,
