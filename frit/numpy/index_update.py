@@ -18,7 +18,9 @@ from frit import config, lax
 from frit.ir import dtypes
 from frit.ir.types import typeof
 from frit.numpy.dtype_info import iinfo
-from frit.numpy.indexing import parse, plan_gather, take_index
+from frit.numpy.index_entries import parse
+from frit.numpy.index_plan import plan_gather
+from frit.numpy.indexing import take_index
 from frit.numpy.operands import as_array, as_operand, check_arraylike, dtype_of
 from frit.numpy.promotion import broadcast_to, convert, promote_dtypes
 from frit.numpy.ufuncs import power, true_divide

@@ -11,7 +11,8 @@ import numpy as np
 from frit import lax
 from frit.ir import dims, dtypes
 from frit.ir.primitive import under_trace
-from frit.numpy.indexing import index_dtype, take_index
+from frit.numpy.index_plan import index_dtype
+from frit.numpy.indexing import take_index
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import (
     as_array,

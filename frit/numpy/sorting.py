@@ -8,7 +8,7 @@ import numpy as np
 
 from frit import lax
 from frit.ir import dtypes
-from frit.numpy.indexing import index_dtype
+from frit.numpy.index_plan import index_dtype
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import canonical_axis, ensure_array, ensure_arrays
 from frit.numpy.promotion import default_int, requested_dtype, to_complex

@@ -11,7 +11,7 @@ from frit import lax
 from frit.ir import dtypes
 from frit.numpy.creation import asarray
 from frit.numpy.grids import eye, indices
-from frit.numpy.indexing import index_dtype
+from frit.numpy.index_plan import index_dtype
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import (
     as_array,

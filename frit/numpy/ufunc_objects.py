@@ -15,7 +15,7 @@ import numpy as np
 from frit import lax
 from frit.ir import dims
 from frit.numpy.creation import asarray
-from frit.numpy.indexing import parse
+from frit.numpy.index_entries import parse
 from frit.numpy.joining import concatenate
 from frit.numpy.operands import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from frit.numpy.promotion import broadcast_to

@@ -168,11 +168,12 @@ def _pinv_jvp(rtol: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
             result = matmul(result, factor, precision=_HIGHEST)
         return result
 
-    if a.shape[-2] >= a.shape[-1]:
-        rows, columns = times(p, adjoint(p), adjoint(t)), times(adjoint(t), adjoint(p), p)
-    else:
+    if a.shape[-2] < a.shape[-1]:  # multiply from the right: no matrix is larger than p
         rows = times(p, times(adjoint(p), adjoint(t)))
         columns = times(adjoint(t), times(adjoint(p), p))
+        outside = rows - times(rows, times(a, p)) + columns - times(p, times(a, columns))
+        return p, outside - times(p, times(t, p))
+    rows, columns = times(p, adjoint(p), adjoint(t)), times(adjoint(t), adjoint(p), p)
     outside = rows - times(rows, a, p) + columns - times(p, a, columns)
     return p, outside - times(p, t, p)
 
