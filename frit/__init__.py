@@ -88,6 +88,7 @@ from frit.config import (  # noqa: E402
     check_tracer_leaks,
     config,
     debug_infs,
+    debug_key_reuse,
     debug_nans,
     default_device,
     default_matmul_precision,

@@ -160,6 +160,13 @@ legacy_prng_key = _setting(
     "legacy_prng_key", str, "allow", "what using a raw uint32 key does",
     choices=("allow", "warn", "error"),
 )  # fmt: skip
+random_seed_offset = _setting(
+    "random_seed_offset", int, 0, "added to the seed of each key that is made", affects_tracing=True
+)
+debug_key_reuse = _setting(
+    "debug_key_reuse", bool, False, "raise where a key is used twice; not here, so only False",
+    choices=(False,),
+)  # fmt: skip
 traceback_filtering = _setting(
     "traceback_filtering", str, "auto", "how frames of frit are hidden from tracebacks",
     choices=("off", "tracebackhide", "remove_frames", "quiet_stack_frames", "auto"),

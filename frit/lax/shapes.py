@@ -27,6 +27,7 @@ from frit.lax.operands import (
 from frit.primitives.conversion import convert_element_type as convert_element_type_p
 from frit.primitives.padding import pad as pad_p
 from frit.primitives.padding import surely_negative
+from frit.primitives.random_bits import KeyTy, random_wrap
 from frit.primitives.scalar_meaning import convert
 from frit.primitives.shapes import broadcast_in_dim as broadcast_in_dim_p
 from frit.primitives.shapes import concatenate as concatenate_p
@@ -298,6 +299,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
     dtype: its element type; that of fill_value by default.  TypeError if fill_value has axes.
     """
+    if type(fill_value) is int and dtype is not None:
+        # It may fit the dtype and not the default one.
+        return broadcast(_number_of(fill_value, user_dtype(dtype, "full")), as_shape(shape))
     sizes, fill = as_shape(shape), aval_of(fill_value)
     if fill.shape:
         raise TypeError(
@@ -306,6 +310,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     weak = dtype is None and fill.weak_type
     wanted = fill.dtype if dtype is None else user_dtype(dtype, "full")
     return broadcast(converted_scalar(fill_value, wanted, weak), sizes)
+
+
+def _number_of(value: int, dtype: Any) -> Any:
+    """A Python integer as a scalar of `dtype`, wrapped round where it is too large."""
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return converted_scalar(value, dtype, False)
+    return np.asarray(value).astype(dtype)[()]
 
 
 def full_like(
@@ -319,7 +330,13 @@ def full_like(
 
 
 def converted_scalar(value: Any, dtype: Any, weak: bool) -> Any:
-    """`value` with another element type: a scalar without identity stays one."""
+    """`value` with another element type: a scalar without identity stays one.
+
+    A key is filled by a number that all its words are.
+    """
+    if isinstance(dtype, KeyTy) and not isinstance(getattr(value, "dtype", None), KeyTy):
+        words = full(dtype._impl.key_shape, np.asarray(value, np.uint32)[()], np.uint32)
+        return random_wrap(words, impl=dtype._impl)
     aval = aval_of(value)
     if aval.dtype == dtype and aval.weak_type == weak:
         return value

@@ -9,7 +9,7 @@ returns them. Every function takes both and answers in kind.
 import numpy as np
 
 import frit.numpy as jnp
-from frit.config import enable_custom_prng
+from frit.config import enable_custom_prng, random_seed_offset
 from frit.ir import dtypes
 from frit.primitives.random_bits import (
     IMPLEMENTATIONS,
@@ -66,6 +66,8 @@ def _key_from_seed(name, seed, impl):
             f"PRNG key seed must be an integer; got {seed!r} of dtype {seeds.dtype}. Write "
             "random.key(int(seed))."
         )
+    if random_seed_offset.value:
+        seeds = seeds + random_seed_offset.value
     return random_seed(seeds, impl=implementation)
 
 

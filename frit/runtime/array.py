@@ -15,6 +15,7 @@ from frit.ir import dtypes, types
 from frit.ir.dtypes import ExtendedDType
 from frit.ir.primitive import Tracer
 from frit.ir.types import ShapedArray
+from frit.primitives.random_bits import words_of
 from frit.runtime.device import Device, cpu_device
 
 
@@ -98,6 +99,17 @@ class Array(metaclass=_ArrayMeta):
     @property
     def is_fully_replicated(self) -> bool:
         return True
+
+    @property
+    def _impl(self) -> Any:
+        """The generator of an array of keys."""
+        return self.aval.dtype._impl
+
+    @property
+    def _base_array(self) -> Array:
+        """The words of an array of keys."""
+        words = words_of(self._data).reshape(*self.shape, *self._impl.key_shape)
+        return Array(words, ShapedArray(words.shape, words.dtype))
 
     def delete(self) -> None:
         """Gives the buffer up; later use raises."""
