@@ -233,6 +233,13 @@ def _custom_types(*types: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return list(call_jaxpr.out_avals)
 
 
+def _custom_transpose(cts: Any, *operands: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> Any:
+    """A custom function that is linear is transposed by what it computes."""
+    return transpose_call(
+        lambda closed, *xs: closed_call(*xs, jaxpr=closed), call_jaxpr, cts, operands
+    )
+
+
 def _enter_custom_jvp(interpreter: Interpreter, operands: Sequence[Any], params: Params) -> Any:
     function = jaxpr_as_function(params["call_jaxpr"])
     return interpreter.custom_jvp(custom_jvp_call, function, params["jvp"], operands, params)
@@ -246,6 +253,7 @@ custom_jvp_call = Primitive(
     evaluate=lambda *arrays, call_jaxpr, **_: evaluate_closed(call_jaxpr, *arrays),
     enter=_enter_custom_jvp,
     jvp=absent("the interpreter runs the function's own rule"),
+    transpose=_custom_transpose,
     batch=absent("the interpreter maps the function and its rule"),
     shown=lambda eqn: {k: eqn.params[k] for k in ("name", "call_jaxpr", "jvp", "symbolic_zeros")},
     compiled=True,

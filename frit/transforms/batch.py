@@ -241,7 +241,7 @@ class _StackedVJPRules:
             counts[:] = [len(results)]
             return [*results, *residuals]
 
-        found, dims = batch(run, self.axis, primals, self.mapped, self._running_level())
+        found, dims = batch(run, self.axis, primals, self.mapped, self.level)
         n = counts[0]
         known = self.out or [None] * n
         self.out[:] = [
@@ -253,10 +253,6 @@ class _StackedVJPRules:
         ]
         self.residual_axes = dims[n:]
         return results, found[n:]
-
-    def _running_level(self) -> Level | None:
-        """The level of the vmap that the rules belong to, while it runs."""
-        return None if self.level.finished else self.level
 
     def backward(self, residuals: list[Any], cts: list[Any]) -> list[Any]:
         nonzero = [not is_zero(ct) for ct in cts]
@@ -275,7 +271,7 @@ class _StackedVJPRules:
         given = [ct for ct, nz in zip(cts, nonzero, strict=True) if nz]
         given_axes = [d for d, nz in zip(self.out, nonzero, strict=True) if nz]
         axes = [*self.residual_axes, *given_axes]
-        found, dims = batch(run, self.axis, [*residuals, *given], axes, self._running_level())
+        found, dims = batch(run, self.axis, [*residuals, *given], axes, self.level)
         pairs = iter(zip(found, dims, strict=True))
         result: list[Any] = []
         for zero, target in zip(types, self.mapped, strict=True):
@@ -307,8 +303,10 @@ def batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Results of `function` on all slices, and where each has its mapped axis (None: it has none).
 
-    level: that of a vmap which is still running, of which this is a part.
+    level: that of a vmap of which this is a part, for as long as it runs.
     """
+    if level is not None and level.finished:
+        level = None
     interpreter = BatchInterpreter(current_interpreter(), axis, level)
     values = [interpreter.join(x, d) for x, d in zip(operands, mapped, strict=True)]
     named = nullcontext() if axis.name is None else axis_bound(axis.name, axis.size)
