@@ -25,7 +25,8 @@ class _Concatenator:
     """Joins what it is indexed by along `axis`, each item given at least `ndmin` axes.
 
     `shift`: where an item of fewer axes has its own among the `ndmin`; -1 for the last.  A string
-    in front sets these: "axis", "axis,ndmin" or "axis,ndmin,shift"; "r" or "c" make a row or column.
+    in front sets these: "axis", "axis,ndmin" or "axis,ndmin,shift"; "r" and "c" make a row or
+    column.
     """
 
     def __init__(self, name: str, axis: int, ndmin: int, shift: int) -> None:

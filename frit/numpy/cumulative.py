@@ -104,8 +104,8 @@ def _with_initial(
     if axis is None:
         if x.ndim > 1:
             raise ValueError(
-                f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                "The axis argument is only optional for one-dimensional arrays."
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit value."
+                " The axis argument is only optional for one-dimensional arrays."
             )
         axis = 0
     axis = canonical_axis(axis, x.ndim)

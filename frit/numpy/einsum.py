@@ -163,7 +163,7 @@ def einsum(
         else:
             raise NotImplementedError(
                 "jax.numpy.einsum does not support simultaneous contraction of 3 or more operands: "
-                f"the path given as `optimize` asks for {len(chosen)} at once. Give a path of pairs."
+                f"the path given as `optimize` asks for {len(chosen)}. Give a path of pairs."
             )
         if letters != result:
             x = lax.transpose(x, tuple(letters.index(n) for n in result))

@@ -78,8 +78,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
         return _roots_with_zeros(p, leading)
     known = concrete(
         leading,
-        "The error occurred in the jnp.roots() function. To use this within a JIT-compiled context, "
-        "pass strip_zeros=False, but be aware that leading zeros will result in some returned "
+        "The error occurred in the jnp.roots() function. To use this within a JIT-compiled context,"
+        " pass strip_zeros=False, but be aware that leading zeros will result in some returned "
         "roots being set to NaN.",
     )
     return _roots_no_zeros(p[int(known) :])

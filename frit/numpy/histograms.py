@@ -75,7 +75,7 @@ def bincount(
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of equal bins over the range of `a`, or over `range`; `bins` itself if a sequence."""
+    """The edges of equal bins over `range`, by default that of `a`; `bins` itself if a sequence."""
     if isinstance(bins, str):
         raise NotImplementedError("string values for `bins` not implemented.")
     a, _ = ensure_arrays("histogram_bin_edges", a, bins)

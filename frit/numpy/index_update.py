@@ -194,7 +194,7 @@ def scatter(
     mode: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Any:
-    """x with `values`, broadcast to the shape of x[index], scattered to the index by `operation`."""
+    """x with `values`, broadcast to the shape of x[index], scattered there by `operation`."""
     x = as_array(x)
     dtype, weak_type = x.dtype, x.weak_type
     values = _as_update(x, values)

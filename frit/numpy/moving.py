@@ -98,7 +98,7 @@ def _roll_dynamic(a: Any, shift: Any, axis: Any) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """`a` shifted along `axis`, what leaves at the end coming in at the start; flattened if None."""
+    """`a` shifted along `axis`, what leaves at the end coming in at the start; flat if None."""
     a = ensure_array("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)

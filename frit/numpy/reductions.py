@@ -45,7 +45,7 @@ Axis = Any  # None | int | str | sequence of these
 
 @dataclass(frozen=True, slots=True)
 class _Reduction:
-    """How one function reduces: over numbers, over bools, from which identity, from which operands."""
+    """How one function reduces numbers and bools, from which identity and which operands."""
 
     name: str
     over: Callable[..., Any]
@@ -95,7 +95,7 @@ def split_axes(axis: Axis, rank: int) -> tuple[tuple[int, ...], tuple[str, ...]]
 
 
 def widened_integer(dtype: Any) -> Any:
-    """The type that small integers and bools are summed in: the default int or its unsigned twin."""
+    """The type that small integers and bools add in: the default int or its unsigned twin."""
     default = dtypes.python_scalar_dtype(int)
     if dtypes.is_bool(dtype):
         return default
@@ -239,7 +239,7 @@ def sum(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Any:
-    """The sum of elements over `axis`; small integers add in the default int, float16 in float32."""
+    """The sum over `axis`; small integers add in the default int, float16 in float32."""
     return _reduce(
         _SUM, a, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where,
         promote_integers=promote_integers,
@@ -369,7 +369,7 @@ def count(a: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
 
 
 def size_as_value(size: Any, dtype: Any) -> Any:
-    """A size as a number of `dtype`: known now, or when sizes are symbolic, when the program runs."""
+    """A size as a number of `dtype`: known now or, if it is symbolic, when the program runs."""
     if isinstance(size, int):
         return np.asarray(size).astype(dtype)[()]
     return lax.convert_element_type(lax.dimension_as_value(size), dtype)

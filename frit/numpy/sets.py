@@ -26,8 +26,8 @@ from frit.numpy.shapes import moveaxis, ravel
 from frit.numpy.sorting import lexsort
 
 _HINT = (
-    "To make jnp.unique() compatible with JIT and other transforms, you can specify a concrete value "
-    "for the size argument, which will determine the output size."
+    "To make jnp.unique() compatible with JIT and other transforms, you can specify a concrete"
+    " value for the size argument, which will determine the output size."
 )
 
 
@@ -295,7 +295,7 @@ def setdiff1d(
 
 
 def _joined(first: Any, second: Any, assume_unique: bool, size: int | None) -> tuple[Any, ...]:
-    """Both sets in one sorted array: values, whether each counts, its index in its set, which set."""
+    """Both sets in one sorted array: values, whether each counts, its index and its set."""
     parts = []
     for which, a in enumerate((first, second)):
         positions = lax.iota(default_int(), a.shape[0])

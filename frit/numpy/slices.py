@@ -11,7 +11,7 @@ from frit.ir.dims import Dim
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`size` elements of an axis from `start`, which may be traced, each `stride` after the last."""
+    """`size` elements of an axis from `start`, which may be traced, at distances `stride`."""
 
     start: Any
     size: Any

@@ -18,8 +18,8 @@ from frit.numpy.shapes import ravel
 def _check_sort_arguments(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify "
-            "sort stability."
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
+            "specify sort stability."
         )
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")

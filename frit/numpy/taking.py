@@ -343,7 +343,7 @@ def compress(
     fill_value: Any = 0,
     out: None = None,
 ) -> Any:
-    """The slices of `a` along `axis` where `condition` holds; `size` of them, filled up, if given."""
+    """The slices of `a` along `axis` where `condition` holds; if `size` is given, so many."""
     check_no_out("compress", out)
     condition, a = ensure_arrays("compress", condition, a)
     condition = to_bool(condition)

@@ -68,7 +68,8 @@ def _checked(
         found = out if isinstance(out, tuple) else (out,)
         if len(results) > 1 and not isinstance(out, tuple):
             raise TypeError(
-                f"output must be a tuple when multiple outputs are expected, got: {out!r}\n{context}"
+                f"output must be a tuple when multiple outputs are expected, got: {out!r}\n"
+                f"{context}"
             )
         if len(found) != len(results):
             raise TypeError(

@@ -48,11 +48,12 @@ def test_unknown_operand_gets_its_turn():
 
 
 METHODS = (
-    "x.sum() | x.mean() | x.std() | x.var() | x.min() | x.max() | x.argmax() | x.argmin() | x.prod() | x.all()"
-    " | x.any() | x.cumsum() | x.cumprod() | x.reshape(3, 1) | x.reshape((1, 3)) | x.ravel() | x.flatten()"
-    " | x.T | x.real | x.imag | x.astype(int) | x.clip(1, 2) | x.round(1) | x.repeat(2) | x.take(1)"
-    " | x.dot(x) | x.conj() | x.swapaxes(0, 0) | x[None].squeeze() | x.argsort() | divmod(x, 2)[1]"
-    " | abs(-x) | -x | +x | x.view('int32') | x.transpose() | x[:, None].mT | x.copy()"
+    "x.sum() | x.mean() | x.std() | x.var() | x.min() | x.max() | x.argmax() | x.argmin()"
+    " | x.prod() | x.all() | x.any() | x.cumsum() | x.cumprod() | x.reshape(3, 1)"
+    " | x.reshape((1, 3)) | x.ravel() | x.flatten() | x.T | x.real | x.imag | x.astype(int)"
+    " | x.clip(1, 2) | x.round(1) | x.repeat(2) | x.take(1) | x.dot(x) | x.conj()"
+    " | x.swapaxes(0, 0) | x[None].squeeze() | x.argsort() | divmod(x, 2)[1] | abs(-x) | -x"
+    " | +x | x.view('int32') | x.transpose() | x[:, None].mT | x.copy()"
 ).split(" | ")
 
 

@@ -1,4 +1,4 @@
-"""ufunc objects, vectorize, and the derivatives of elementwise functions at their special points."""
+"""ufunc objects, vectorize, and slopes of elementwise functions at their special points."""
 
 import numpy as np
 import pytest
