@@ -611,9 +611,9 @@ def _inplace_pairs(
     if any(_shape(v) != shape for v in outvars):
         return frozenset()
     maker = {v: eqn for eqn in eqns for v in eqn.outvars}
-    unsafe: set[Var] = set()
-    for eqn in eqns:
-        if not eqn.primitive.pointwise:
+    unsafe: set[Var] = set()  # what is read at other places than the output's, at once or later
+    for eqn in reversed(eqns):
+        if not eqn.primitive.pointwise or not unsafe.isdisjoint(eqn.outvars):
             unsafe.update(a for a in eqn.invars if isinstance(a, Var))
     done: set[int] = set()
     first_reader: dict[Var, int] = {}
