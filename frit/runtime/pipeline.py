@@ -29,13 +29,13 @@ from frit.backends.llvm import blas_threads, driver, engine
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
 from frit.codegen import grouping, lapack, lower
+from frit.codegen.assign import assign_buffers
 from frit.codegen.buffers import BufferPlan, print_plan
 from frit.codegen.buffers_check import check_buffers
 from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
 from frit.codegen.loops_check import print_function
 from frit.codegen.nests import RULES
 from frit.codegen.scalars import element_type
-from frit.codegen.storage import assign_buffers
 from frit.errors import LoweringError
 from frit.ir.check import check_jaxpr
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, storage_of
