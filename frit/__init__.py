@@ -25,6 +25,7 @@ from frit import (  # noqa: E402
     flatten_util,
     interpreters,
     lax,
+    nn,
     numpy,
     ops,
     random,
