@@ -174,6 +174,8 @@ def test_functions_are_near(op, dtype):
         step = float(np.finfo(dtype).eps if dtype != "bfloat16" else 2.0**-7)
         tiny = {"float16": 6e-8, "bfloat16": 1e-40, "float32": 1.5e-45, "float64": 5e-324}[dtype]
         same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+        if op in ("lgamma", "digamma"):  # ill-conditioned at their zeros
+            tiny = 8 * step
         near = np.abs(found - expected) <= 4 * step * np.abs(expected) + 2 * tiny
     wrong = ~(same | near)
     assert not wrong.any(), [(*(a[wrong] for a in arrays), found[wrong], expected[wrong])]

@@ -5,7 +5,7 @@
     memory      bool: one byte, 0 or 1 · float16, bfloat16: their 16 bits · others as in registers
 
 LLVM's own operations are poison or trap at the edges (division by 0, wide shifts, nan to integer);
-each is guarded here. No fast-math flags. Meanings: `frit/codegen/scalars.py`.
+each is guarded here. No fast-math flags. Meanings: `docs/semantics.md`.
 """
 
 from frit.backends.llvm import vector_math
