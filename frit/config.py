@@ -179,8 +179,9 @@ custom_vjp_disable_shape_check = _setting(
     affects_tracing=True,
 )  # fmt: skip
 softmax_custom_jvp = _setting(
-    "softmax_custom_jvp", bool, True, "softmax differentiates by its own rule", affects_tracing=True
-)
+    "softmax_custom_jvp", bool, False, "softmax differentiates by its own rule",
+    affects_tracing=True,
+)  # fmt: skip
 dynamic_shapes = _setting("dynamic_shapes", bool, False, "accepted for compatibility; no effect")
 numpy_repr_limit = _setting("numpy_repr_limit", int, 1000, "elements printed before abbreviation")
 fast_math = _setting(

@@ -22,9 +22,7 @@ from frit.numpy.promotion import default_float, real_part_dtype, to_complex
 class Initializer(Protocol):
     """What an initializer is: it gives an array of `shape` and `dtype`, random by `key`."""
 
-    def __call__(
-        self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
-    ) -> Any:
+    def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
         raise NotImplementedError
 
 
@@ -244,9 +242,7 @@ def lecun_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
     """Truncated normal, variance 1 / inputs.  Source: LeCun et al. 1998."""
-    return variance_scaling(
-        1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
@@ -260,9 +256,7 @@ def he_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
     """Truncated normal, variance 2 / inputs, for layers before a relu.  Source: He et al. 2015."""
-    return variance_scaling(
-        2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 xavier_uniform = glorot_uniform

@@ -29,9 +29,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
             DeprecationWarning,
             stacklevel=2,
         )
-    return _one_hot(
-        x, num_classes, dtype=default_float() if dtype is None else dtype, axis=axis
-    )
+    return _one_hot(x, num_classes, dtype=default_float() if dtype is None else dtype, axis=axis)
 
 
 def _size(num_classes: Any) -> Any:
@@ -47,8 +45,9 @@ def _one_hot(x: Any, num_classes: int, *, dtype: Any, axis: Any) -> Any:
     position = canonical_axis(axis, x.ndim + 1)
     shape = [1] * x.ndim
     shape.insert(position, num_classes)
+    labels = lax.expand_dims(x, (position,))
     classes = lax.broadcasted_iota(x.dtype, shape, position)
-    return (lax.expand_dims(x, (position,)) == classes).astype(dtype)
+    return (labels == classes).astype(dtype)
 
 
 def _column_of_named_axis(x: Any, num_classes: int, dtype: Any, axis: Any) -> Any:

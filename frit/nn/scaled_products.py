@@ -1,7 +1,7 @@
 """Matrix products of numbers stored with one scale for each block of the contracted axis.
 
-    result[b, m, n] = sum over k of  lhs[b, m, k] lhs_scales[b, m, k // s]
-                                   * rhs[b, n, k] rhs_scales[b, n, k // s]
+result[b, m, n] = sum over k of  lhs[b, m, k] lhs_scales[b, m, k // s]
+                               * rhs[b, n, k] rhs_scales[b, n, k // s]
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
 def _check_scaled(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any) -> None:
     if any(x.ndim != 3 for x in (lhs, rhs, lhs_scales, rhs_scales)):
         raise ValueError("scaled_matmul requires all inputs to be 3-dimensional arrays")
-    pairs = (("inputs a and b", lhs.shape, rhs.shape), ("scales", lhs_scales.shape, rhs_scales.shape))
+    pairs = (
+        ("inputs a and b", lhs.shape, rhs.shape),
+        ("scales", lhs_scales.shape, rhs_scales.shape),
+    )
     for what, left, right in pairs:
         if (left[0], left[2]) != (right[0], right[2]):
             raise ValueError(
