@@ -21,7 +21,8 @@ def callback(fun: Callable[..., Any], *args: Any, ordered: bool = False, partiti
     """Calls `fun(*args, **kwargs)` with arrays, when the program runs; its result is ignored."""
     if not callable(fun):
         raise TypeError(
-            f"first argument to jax.debug.callback must be callable, but got an object of type {type(fun)}"
+            "first argument to jax.debug.callback must be callable, but got an object of type "
+            f"{type(fun)}"
         )
     dynamic, static = _divide(args, kwargs)
     leaves, tree = trees.flatten(dynamic)
@@ -81,7 +82,8 @@ class _AnyFormat:
 
 
 def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
-          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> None:  # fmt: skip
+          skip_format_check: bool = False, _use_logging: bool = False,
+          **kwargs: Any) -> None:  # fmt: skip
     """Prints `fmt.format(*args, **kwargs)` when the program runs, under jit, vmap and grad too.
 
     ordered: prints come in program order.

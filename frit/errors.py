@@ -1,6 +1,6 @@
 """Error classes with JAX's public names, source positions in user code, and message helpers.
 
-An error of frit is a lesson: what was asked, what was found, where in the user's file, what to write.
+An error is a lesson: what was asked, what was found, where in the user's file, what to write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _is_internal(code: CodeType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """Where in the user's code an operation stands: file, line and function; name_stack of scopes."""
+    """Where in the user's code an operation stands, and the scopes it was traced in."""
 
     file: str
     line: int

@@ -62,7 +62,9 @@ def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Any:  # fmt: skip
-    """The sum of the rows of each segment.  data: (n, …); segment_ids: (n,) ints; result: (num_segments, …).
+    """The sum of the rows of each segment.
+
+    data: (n, …); segment_ids: (n,) ints; result: (num_segments, …).
 
     Ids out of range are dropped; num_segments defaults to the largest id plus one.
     """
@@ -87,7 +89,7 @@ def segment_max(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Any:  # fmt: skip
-    """The maximum of the rows of each segment (the lowest value for an empty one); as `segment_sum`."""
+    """The maximum of the rows of each segment (empty ones: the lowest value); as `segment_sum`."""
     return _segment(
         "segment_max", "max", _lowest, jnp.max, data, segment_ids, num_segments,
         indices_are_sorted, unique_indices, bucket_size, mode,
@@ -98,7 +100,7 @@ def segment_min(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Any:  # fmt: skip
-    """The minimum of the rows of each segment (the highest value for an empty one); as `segment_sum`."""
+    """The minimum of the rows of each segment (empty ones: the highest value); as `segment_sum`."""
     return _segment(
         "segment_min", "min", _highest, jnp.min, data, segment_ids, num_segments,
         indices_are_sorted, unique_indices, bucket_size, mode,

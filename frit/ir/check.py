@@ -1,4 +1,4 @@
-"""Verifier of jaxprs: variables are bound once and before use, types and effects are what rules say."""
+"""Verifier of jaxprs: variables are bound once and before use, types are what the rules say."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ Atom = Var | Literal
 
 @dataclass(frozen=True, slots=True)
 class DebugInfo:
-    """Names for people: the traced function and where it stands, its arguments' and results' paths."""
+    """Names for people: the traced function, its place, its arguments' and results' paths."""
 
     function: str = "<unknown>"
     place: str = ""

@@ -1,4 +1,4 @@
-"""Primitive: the record of rules of one operation.  Interpreter: what `bind` runs.  Tracer: a value of one.
+"""Primitive: the rules of one operation.  Interpreter: what `bind` runs.  Tracer: a value of one.
 
     primitive.bind(*operands, **params)  ->  current interpreter .apply(primitive, operands, params)
 
@@ -43,8 +43,14 @@ def absent(reason: str) -> Any:
     return Absent(reason)
 
 
+_NO_MEANING = absent("no meaning was given")
+_NOT_DIFFERENTIABLE = absent("not differentiable")
+_NOT_LINEAR = absent("not linear")
+_NOT_MAPPED = absent("cannot be mapped")
+
+
 class Accuracy:
-    """How close compiled results are to `evaluate`: exact bits, within ulps, or up to summation order."""
+    """How close compiled results are to `evaluate`: exact, within ulps, or up to order of sums."""
 
     def __init__(self, kind: str, ulps: int = 0) -> None:
         self.kind, self.ulps = kind, ulps
@@ -101,11 +107,11 @@ class Primitive:
         name: str,
         *,
         result_types: Callable[..., Any] | None = None,
-        evaluate: Callable[..., Any] = absent("no meaning was given"),
+        evaluate: Callable[..., Any] = _NO_MEANING,
         effects: Callable[..., frozenset[Any]] | None = None,
-        jvp: Callable[..., Any] = absent("not differentiable"),
-        transpose: Callable[..., Any] = absent("not linear"),
-        batch: Callable[..., Any] = absent("cannot be mapped"),
+        jvp: Callable[..., Any] = _NOT_DIFFERENTIABLE,
+        transpose: Callable[..., Any] = _NOT_LINEAR,
+        batch: Callable[..., Any] = _NOT_MAPPED,
         split: Callable[..., Any] | None = None,
         prune: Callable[..., Any] | None = None,
         decompose: Callable[..., Any] | None = None,
@@ -297,7 +303,7 @@ def scopes() -> tuple[str, ...]:
 
 
 class Tracer:
-    """A value of an interpreter: it has a type; operators on it (installed by frit.numpy) bind primitives."""
+    """A value of an interpreter: it has a type; its operators (from frit.numpy) bind primitives."""
 
     __slots__ = ("__weakref__", "aval", "level", "made_at")
     __array_priority__ = 1000

@@ -24,14 +24,12 @@ WIDTH = 80
 
 
 class _Names:
-    """Names of variables (a, b … z, ba, bb …) and of hoisted jaxprs, given in order of appearance."""
+    """Names of variables (a … z, ba, bb …) and of hoisted jaxprs, in order of appearance."""
 
     def __init__(self) -> None:
         self.of_variable: dict[Any, str] = {}
         self.of_jaxpr: dict[int, str] = {}
-        self.fresh = (
-            name for name in map(_letters, itertools.count()) if name not in self.taken()
-        )
+        self.fresh = (name for name in map(_letters, itertools.count()) if name not in self.taken())
 
     def taken(self) -> Any:
         return self.of_jaxpr.values()

@@ -230,7 +230,7 @@ register_value_type(np.generic, _numpy_value)
 
 
 class ShapeDtypeStruct:
-    """A stand-in for an array: its shape, element type and whether that is weak, without numbers."""
+    """A stand-in for an array: shape, element type and whether that is weak, without numbers."""
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 

@@ -80,7 +80,7 @@ class FlatCallback:
 def run_callback(
     callback: Callable[..., Any], arrays: Sequence[Any], types: Sequence[Any]
 ) -> list[Any]:
-    """The callback's results as arrays of the promised types.  TypeError or ValueError if they differ."""
+    """The callback's results as arrays of the promised types.  RuntimeError if they differ."""
     results = list(callback(*arrays))
     if len(results) != len(types):
         raise RuntimeError(
@@ -240,8 +240,10 @@ debug_callback = Primitive(
 )
 
 
-def format_and_print(*arrays: Any, fmt: str, in_tree: trees.PyTreeDef, static_args: Any,
-                     has_placeholders: bool, np_printoptions: Any, **_: Any) -> list[Any]:  # fmt: skip
+def format_and_print(
+    *arrays: Any, fmt: str, in_tree: trees.PyTreeDef, static_args: Any,
+    has_placeholders: bool, np_printoptions: Any, **_: Any,
+) -> list[Any]:  # fmt: skip
     """Prints `fmt` with the arrays and the static arguments in its places."""
     args, kwargs = in_tree.unflatten(arrays)
     given = iter(args)

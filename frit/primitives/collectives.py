@@ -61,8 +61,8 @@ def _reduction_types(*types: Any, axes: Sequence[Any], axis_index_groups: Any = 
 def _refuse_groups(groups: Any, name: str) -> None:
     if groups is not None:
         raise NotImplementedError(
-            f"axis_index_groups is not supported by {name} under vmap; reshape the mapped axis into "
-            "two axes and reduce over one of them."
+            f"axis_index_groups is not supported by {name} under vmap; reshape the mapped axis "
+            "into two axes and reduce over one of them."
         )
 
 
@@ -219,8 +219,10 @@ def _all_gather_types(x: Any, *, all_gather_dimension: int, axis_name: Any, axis
     return x.with_axis(all_gather_dimension, axis_size)
 
 
-def _all_gather_batch(axis: Axis, operands: Any, mapped: Any, *, all_gather_dimension: int,
-                      axis_name: Any, axis_size: Any, tiled: bool, **params: Any) -> Any:  # fmt: skip
+def _all_gather_batch(
+    axis: Axis, operands: Any, mapped: Any, *, all_gather_dimension: int, axis_name: Any,
+    axis_size: Any, tiled: bool, **params: Any,
+) -> Any:  # fmt: skip
     (x,), (d,) = operands, mapped
     _refuse_groups(params.get("axis_index_groups"), "all_gather")
     if axis.name not in names_of(axis_name):
@@ -280,8 +282,10 @@ def _reduce_scatter_types(x: Any, *, scatter_dimension: int, axis_name: Any, axi
     return x.update(shape=tuple(shape))
 
 
-def _reduce_scatter_batch(axis: Axis, operands: Any, mapped: Any, *, scatter_dimension: int,
-                          axis_name: Any, axis_size: Any, tiled: bool, **params: Any) -> Any:  # fmt: skip
+def _reduce_scatter_batch(
+    axis: Axis, operands: Any, mapped: Any, *, scatter_dimension: int, axis_name: Any,
+    axis_size: Any, tiled: bool, **params: Any,
+) -> Any:  # fmt: skip
     (x,), (d,) = operands, mapped
     _refuse_groups(params.get("axis_index_groups"), "psum_scatter")
     if axis.name not in names_of(axis_name):

@@ -235,7 +235,7 @@ def _scan_split(
 
 
 class _ScanSplitter:
-    """Builds the two scans of a split one: residuals of the body are stacked, constants passed on."""
+    """Builds the two scans of a split one: residuals are stacked, constants passed on."""
 
     def __init__(self, eqn: JaxprEqn, roles: Roles, flags: tuple[bool, ...], parts: Any) -> None:
         self.eqn, self.roles, self.flags, self.parts = eqn, roles, flags, parts
@@ -292,7 +292,8 @@ class _ScanSplitter:
         c, k, s = inner.divide(inputs)
         body = jaxpr.replace(
             invars=[
-                *[residual_vars[i] for i in passed], *c, *k, *[residual_vars[i] for i in stacked], *s
+                *[residual_vars[i] for i in passed], *c, *k,
+                *[residual_vars[i] for i in stacked], *s,
             ],
             debug_info=None,
         )  # fmt: skip

@@ -119,12 +119,12 @@ def _batch(axis: Any, operands: Any, mapped: Any, *, solvers: Solvers) -> Any:
 
     functions = (solvers.matvec, solvers.vecmat, solvers.solve, solvers.transpose_solve)
     made = [stacked(f, p) for f, p in zip(functions, parts, strict=True)]
-    moved = [
-        x if d is None else move_axis(x, d, 0) for part in parts for x, d in part
-    ]
+    moved = [x if d is None else move_axis(x, d, 0) for part in parts for x, d in part]
     right = [axis_to_front(x, d, axis.size) for x, d in b]
     results = custom_linear_solve(
-        *moved, *right, solvers=Solvers(made[0], made[1], made[2], made[3], solvers.counts)  # type: ignore[arg-type]
+        *moved,
+        *right,
+        solvers=Solvers(made[0], made[1], made[2], made[3], solvers.counts),  # type: ignore[arg-type]
     )
     return results, [0] * len(results)
 

@@ -1,7 +1,7 @@
 """Array: an immutable array of numbers (or keys) with a type; what programs take and return.
 
-It owns its NumPy buffer, or aliases one that nobody can write.  `__array__`, the buffer protocol and
-DLPack read it without a copy.  Methods and operators are installed by frit.numpy.
+It owns its NumPy buffer, or aliases one that nobody can write.  `__array__`, the buffer protocol
+and DLPack read it without a copy.  Methods and operators are installed by frit.numpy.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ types.register_value_type(Array, lambda x: x.aval)
 
 
 def array_of(value: Any) -> Array:
-    """`value` (a NumPy array or scalar, or a Python number) as an Array with a buffer of its own."""
+    """`value` (a NumPy array or scalar, or a Python number) as an Array with its own buffer."""
     if type(value) is Array:
         return value
     aval = types.typeof(value)

@@ -22,7 +22,7 @@ _programs: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Any]] = weakref.Weak
 
 
 def storage(value: Any, aval: Any) -> np.ndarray:
-    """The NumPy buffer of an operand; an Array that was a strided view holds a copy from then on."""
+    """The buffer of an operand; an Array that was a strided view holds a copy from then on."""
     if type(value) is Array:
         data = value._data
         if not data.flags.c_contiguous:
@@ -53,7 +53,7 @@ def execute(
 
 
 def _is_exclusive(array: Array) -> bool:
-    """Whether nothing else reads the array's buffer: no view of it is alive, here or at the user's."""
+    """Whether nothing else reads the array's buffer: no view of it is alive anywhere."""
     data = array._data
     return (
         data.flags.writeable

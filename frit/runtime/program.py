@@ -32,7 +32,7 @@ class _Context(ctypes.Structure):
 
 
 class _Call:
-    """What one running call owns: its arena, and the structure that tells the code where that is."""
+    """What one running call owns: its arena, and the structure that tells the code its place."""
 
     __slots__ = ("address", "arena", "structure")
 

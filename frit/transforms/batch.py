@@ -1,4 +1,4 @@
-"""Batch: one more axis through a function; every value knows where its mapped axis is, if it has one.
+"""Batch: one more axis through a function; each value knows where its mapped axis is, if it has one.
 
     vmap(lambda x, y: x * y, in_axes=(0, None))     x's axis is mapped, y is the same for all
 
@@ -68,7 +68,7 @@ class BatchTracer(Tracer):
 
 
 def names_axis(primitive: Primitive, params: Params, name: Any) -> bool:
-    """Whether an equation, or one in a jaxpr among its parameters, mentions the mapped axis `name`."""
+    """Whether an equation, or one in a jaxpr of its parameters, mentions the mapped axis `name`."""
     if name is None:
         return False
     if primitive.uses_axis_names:

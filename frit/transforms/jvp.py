@@ -65,7 +65,7 @@ class JVPInterpreter(Interpreter):
         return primal if is_zero(tangent) else JVPTracer(self.level, primal, tangent)
 
     def apply(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        if not any([self.owns(x) for x in operands]):
+        if not any(map(self.owns, operands)):
             with interpreting(self.parent):
                 return primitive.bind_with(self.parent, operands, params)
         primals, tangents = zip(*[self.parts(x) for x in operands], strict=True)
@@ -101,7 +101,7 @@ class JVPInterpreter(Interpreter):
         operands: Sequence[Any],
         params: Params,
     ) -> list[Any]:
-        if not any([self.owns(x) for x in operands]):
+        if not any(map(self.owns, operands)):
             with interpreting(self.parent), self._explaining_closures("custom_jvp", params):
                 return self.parent.custom_jvp(primitive, function, rule, operands, params)
         primals, tangents = zip(*[self.parts(x) for x in operands], strict=True)
@@ -121,7 +121,7 @@ class JVPInterpreter(Interpreter):
         operands: Sequence[Any],
         params: Params,
     ) -> list[Any]:
-        if not any([self.owns(x) for x in operands]):
+        if not any(map(self.owns, operands)):
             with interpreting(self.parent), self._explaining_closures("custom_vjp", params):
                 return self.parent.custom_vjp(
                     primitive, function, forward, backward, operands, params

@@ -39,7 +39,7 @@ class Zero:
 
 
 class LinearOperand:
-    """Stands for an operand that a transpose rule finds the cotangent of; only its type is known."""
+    """Stands for an operand whose cotangent a transpose rule finds; only its type is known."""
 
     __slots__ = ("aval",)
 

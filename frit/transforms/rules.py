@@ -1,6 +1,6 @@
 """Builders of rules: what the members of a family share is said once, here.
 
-per_operand(f0, f1)         jvp of a function linear in each operand: sum of f_i(tangent_i, *primals)
+per_operand(f0, f1)         jvp of a function linear in each operand: sum of f_i(t_i, *primals)
 per_linear_operand(g0, g1)  transpose: cotangent_i = g_i(ct, *operands) where operand i is linear
 derivatives(d0, d1)         jvp of a pointwise function from its slopes d_i(*operands, result)
 batch_pointwise(primitive)  batching of functions of each element by itself
@@ -110,7 +110,7 @@ def rank_of(x: Any) -> int:
 
 
 def batch_pointwise(primitive: Callable[[], Primitive]) -> Rule:
-    """The batch rule of functions of each element by itself, with rank 0 and size 1 broadcasting."""
+    """The batch rule of functions of each element by itself, which broadcast rank 0 and size 1."""
 
     def batch(axis: Any, operands: Sequence[Any], mapped: Sequence[Any], **params: Any) -> Any:
         forms = {

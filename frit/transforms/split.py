@@ -203,7 +203,7 @@ def split_closed(
     needed_out: tuple[bool, ...] | bool | None = None,
     saveable: Saveable = save_everything,
 ) -> SplitClosed:
-    """`split_jaxpr` of a closed jaxpr; residuals that are inputs or outputs are not returned twice."""
+    """`split_jaxpr` of a closed jaxpr; residuals that are inputs or outputs are not repeated."""
     parts = split_jaxpr(closed.jaxpr, unknown_in, needed_in, unknown_out, needed_out, saveable)
     waiting, used = drop_unused_equations(
         parts.waiting,
@@ -292,7 +292,8 @@ class SplitTracer(Tracer):
     __slots__ = ("variable",)
 
     def __init__(self, interpreter: Recorder, var: Var, made_at: Any) -> None:
-        self.level, self.aval, self.made_at, self.variable = interpreter.level, var.aval, made_at, var
+        self.level, self.aval, self.made_at = interpreter.level, var.aval, made_at
+        self.variable = var
 
     def __repr__(self) -> str:
         return f"SplitTracer({self.aval.str_short()})"
@@ -360,7 +361,7 @@ class SplitInterpreter(Recorder):
         operands: Sequence[Any],
         params: Params,
     ) -> list[Any]:
-        if not any([self.owns(x) for x in operands]):
+        if not any(map(self.owns, operands)):
             with interpreting(self.parent):
                 return self.parent.custom_jvp(primitive, function, rule, operands, params)
         return function(*operands)
@@ -374,7 +375,7 @@ class SplitInterpreter(Recorder):
         operands: Sequence[Any],
         params: Params,
     ) -> list[Any]:
-        if not any([self.owns(x) for x in operands]):
+        if not any(map(self.owns, operands)):
             with interpreting(self.parent):
                 return self.parent.custom_vjp(
                     primitive, function, forward, backward, operands, params

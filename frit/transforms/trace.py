@@ -221,7 +221,7 @@ def trace_to_jaxpr(
 
 
 def separate_tracers(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
-    """A closed jaxpr that holds no tracer: captured tracers become leading inputs, given beside it."""
+    """A closed jaxpr that holds no tracer: captured ones become leading inputs, given beside it."""
     moved = [isinstance(c, Tracer) for c in consts]
     if not any(moved):
         return ClosedJaxpr(jaxpr, consts), []
@@ -243,7 +243,7 @@ def trace_closed(
     types: Sequence[AbstractValue],
     debug_info: DebugInfo | None = None,
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """`function` as a closed jaxpr without tracers, and the tracers that are its leading operands."""
+    """`function` as a closed jaxpr without tracers, and the tracers that lead its operands."""
     return separate_tracers(*trace_to_jaxpr(function, types, debug_info))
 
 

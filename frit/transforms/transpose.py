@@ -13,7 +13,6 @@ from typing import Any
 
 from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from frit.ir.primitive import current_interpreter
-from frit.ir.types import typeof
 from frit.transforms.linear import (
     InPlace,
     LinearOperand,

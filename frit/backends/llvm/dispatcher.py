@@ -1,9 +1,9 @@
 """The bridge from Python to machine code: reads the addresses of arrays out of the array objects.
 
-    i32 dispatch(entry, context, inputs: tuple, outputs: tuple)    status -1: an input is not contiguous
+    i32 dispatch(entry, context, inputs: tuple, outputs: tuple)    -1: an input is not contiguous
 
-It relies on the layout of CPython's tuples and NumPy's arrays, which is probed once; where the probe
-fails there is no dispatcher, and callers collect the addresses themselves.
+It relies on the layout of CPython's tuples and NumPy's arrays, which is probed once; where the
+probe fails there is no dispatcher, and callers collect the addresses themselves.
 """
 
 from __future__ import annotations
