@@ -254,7 +254,7 @@ def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
     """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end before."""
     a, b = ensure_arrays("tensorsolve", a, b)
     if axes is not None:
-        a = moveaxis(a, axes, len(axes) * (a.ndim - 1,))
+        a = moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape:
         raise ValueError(

@@ -41,10 +41,10 @@ def _cholesky_shape(shape: Any) -> Any:
 def _cholesky_evaluate(x: Any) -> Any:
     if not x.size:
         return x
-    factor, info = lapack.routine(x.dtype, "potrf")(x, lower=1, clean=1)
+    factor, info = lapack.routine(x.dtype, "potrf")(x.T, lower=0, clean=1)
     if info:
         raise Failed
-    return factor
+    return factor.T
 
 
 def _lower_half(x: Any) -> Any:

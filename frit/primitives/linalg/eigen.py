@@ -78,17 +78,17 @@ def _inverse_gaps(w: Any) -> Any:
 # --------------------------------------------------------------------------------------------- eigh
 
 
-def _eigh_shapes(shape: Any, *, subset_by_index: Any, **_: Any) -> Any:
+def _eigh_shapes(shape: Any, *, subset_by_index: Any, algorithm: Any, **_: Any) -> Any:
     check_square(
         shape,
         f"Argument to symmetric eigendecomposition must have shape [..., n, n], got shape {shape}",
     )
     n = shape[0]
-    count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
-    return (n, count), (count,)
+    _check_eigh(n, subset_by_index, algorithm)
+    return (n, n), (n,)
 
 
-def _check_eigh(n: int, subset_by_index: Any, algorithm: Any) -> None:
+def _check_eigh(n: Any, subset_by_index: Any, algorithm: Any) -> None:
     if subset_by_index not in (None, (0, n)):
         raise NotImplementedError("subset_by_index not supported on CPU and GPU")
     if algorithm == EighImplementation.QDWH:
@@ -100,21 +100,22 @@ def _check_eigh(n: int, subset_by_index: Any, algorithm: Any) -> None:
 def _eigh_evaluate(
     x: Any, *, lower: bool, subset_by_index: Any, algorithm: Any, sort_eigenvalues: bool
 ) -> Any:
-    _check_eigh(len(x), subset_by_index, algorithm)
     if not x.size:
         return x, np.zeros(0)
-    w, v, info = lapack.routine(x.dtype, "syevd", "heevd")(x, lower=lower)
+    n = len(x)
+    is_complex = x.dtype.kind == "c"
+    size = n * n + 2 * n if is_complex else 2 * n * n + 6 * n + 1
+    w, v, info = lapack.routine(x.dtype, "syevd", "heevd")(
+        x, lower=lower, lwork=size + n * lapack.BLOCK
+    )
     if info:
         raise Failed
     return v, w
 
 
-def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any) -> Any:
+def _eigh_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     """w' = diag(p), v' = v (f * p), where p = v^H x' v and f holds the inverse gaps."""
     (x,), (t,) = primals, tangents
-    params |= {"subset_by_index": subset_by_index}
-    if subset_by_index is not None and subset_by_index != (0, shape_of(x)[-1]):
-        raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
     if is_zero(t):
         results = eigh(x, **params)
         return results, [zero_tangent(y) for y in results]
@@ -262,7 +263,9 @@ eig = matrix_primitive(
 _NO_JVP = "no derivative is known to JAX either; differentiate eigh, eig or qr"
 
 
-def _schur_shapes(shape: Any, *, compute_schur_vectors: bool, **_: Any) -> Any:
+def _schur_shapes(shape: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, **_: Any) -> Any:
+    if sort_eig_vals:
+        raise NotImplementedError("The sort feature of LAPACK's gees routine is not implemented.")
     check_square(shape, f"The input to schur must be a square matrix. Got shape {shape}.")
     return (shape,) * (1 + compute_schur_vectors)
 
@@ -270,12 +273,10 @@ def _schur_shapes(shape: Any, *, compute_schur_vectors: bool, **_: Any) -> Any:
 def _schur_evaluate(
     x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
 ) -> Any:
-    if sort_eig_vals:
-        raise NotImplementedError("The sort feature of LAPACK's gees routine is not implemented.")
     if not x.size:
         return (x,) * (1 + compute_schur_vectors)
     found = lapack.routine(x.dtype, "gees")(
-        lambda *_: None, x, compute_v=compute_schur_vectors, sort_t=0
+        lambda *_: None, x, compute_v=compute_schur_vectors, sort_t=0, lwork=len(x) * lapack.BLOCK
     )
     form, vectors, info = found[0], found[-3], found[-1]
     if info:
@@ -306,7 +307,9 @@ def _hessenberg_shapes(shape: Any) -> Any:
 def _hessenberg_evaluate(x: Any) -> Any:
     if len(x) < 2:
         return x, np.zeros(len(x) - 1, x.dtype)
-    form, taus, info = lapack.routine(x.dtype, "gehrd")(x)
+    form, taus, info = lapack.routine(x.dtype, "gehrd")(
+        x, lwork=(len(x) + lapack.BLOCK + 1) * lapack.BLOCK
+    )
     if info:
         raise Failed
     return form, taus[: len(x) - 1]
@@ -334,7 +337,9 @@ def _tridiagonal_dtypes(dtype: Any, **_: Any) -> Any:
 
 
 def _tridiagonal_evaluate(x: Any, *, lower: bool) -> Any:
-    *found, info = lapack.routine(x.dtype, "sytrd", "hetrd")(x, lower=lower)
+    *found, info = lapack.routine(x.dtype, "sytrd", "hetrd")(
+        x, lower=lower, lwork=len(x) * lapack.BLOCK
+    )
     if info:
         raise Failed
     return found

@@ -1,4 +1,8 @@
-"""Routines of BLAS and LAPACK on single NumPy matrices: what the definitions of primitives call."""
+"""Routines of BLAS and LAPACK on single NumPy matrices: what the definitions of primitives call.
+
+They are called as compiled code calls them, in the same memory order and with workspaces as large,
+on which the blocks depend: so that eager and compiled results agree to the bit.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+BLOCK = 64  # columns that a routine may work on at once
 _LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 
 

@@ -49,7 +49,7 @@ def _work(found: Any) -> Any:
 def _geqrf_evaluate(x: Any) -> Any:
     if not x.size:
         return x, np.zeros(0, x.dtype)
-    return _work(lapack.routine(x.dtype, "geqrf")(x))
+    return _work(lapack.routine(x.dtype, "geqrf")(x, lwork=x.shape[1] * lapack.BLOCK))
 
 
 geqrf = matrix_primitive(
@@ -68,7 +68,8 @@ def _geqp3_evaluate(x: Any, pivots: Any, **_: Any) -> Any:
         )
     if not x.size:
         return x, np.arange(1, 1 + len(pivots), dtype=pivots.dtype), np.zeros(0, x.dtype)
-    return _work(lapack.routine(x.dtype, "geqp3")(x))
+    n = x.shape[1]
+    return _work(lapack.routine(x.dtype, "geqp3")(x, lwork=2 * n + (n + 1) * lapack.BLOCK))
 
 
 geqp3 = matrix_primitive(
@@ -102,7 +103,9 @@ def _product_evaluate(a: Any, taus: Any) -> Any:
         return a
     if not taus.size:
         return np.eye(*a.shape, dtype=a.dtype)
-    return _work(lapack.routine(a.dtype, "orgqr", "ungqr")(a, taus))[0]
+    return _work(
+        lapack.routine(a.dtype, "orgqr", "ungqr")(a, taus, lwork=a.shape[1] * lapack.BLOCK)
+    )[0]
 
 
 householder_product = matrix_primitive(
@@ -133,7 +136,7 @@ def _ormqr_evaluate(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -
         np.asfortranarray(a[:, : len(taus)]),
         taus,
         c,
-        max(1, *c.shape) * 64,
+        (max(c.shape) + lapack.BLOCK + 1) * lapack.BLOCK,
     )
     return _work(found)[0]
 

@@ -42,14 +42,21 @@ class SvdAlgorithm(enum.Enum):
 
 
 def _shapes(
-    shape: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, **_: Any
+    shape: Any,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any,
+    algorithm: Any = None,
 ) -> Any:
     m, n = shape
     rank = smaller(m, n)
-    if subset_by_index is not None:
-        if full_matrices and subset_by_index != (0, rank):
+    if subset_by_index not in (None, (0, rank)):
+        if full_matrices:
             raise ValueError("full_matrices and subset_by_index cannot both be set")
-        rank = smaller(rank, subset_by_index[1] - subset_by_index[0])
+        raise NotImplementedError("subset_by_index not implemented for CPU and GPU")
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
     if not compute_uv:
         return ((rank,),)
     return (rank,), (m, m if full_matrices else rank), (n if full_matrices else rank, n)
@@ -63,17 +70,15 @@ def _evaluate(
     x: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any = None
 ) -> Any:
     m, n = x.shape
-    if subset_by_index not in (None, (0, min(m, n))):
-        raise NotImplementedError("subset_by_index not implemented for CPU and GPU")
-    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
-        raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
     if not x.size:
         k = max(m, n) if full_matrices else 0
         bases = np.eye(m, k if m else 0, dtype=x.dtype), np.eye(k if n else 0, n, dtype=x.dtype)
         return (np.zeros(0), *bases)[: 3 if compute_uv else 1]
     name = "gesvd" if algorithm == SvdAlgorithm.QR else "gesdd"
+    low, high = min(m, n), max(m, n)
+    size = 4 * low * low + 7 * low + (high + 2 * low) * lapack.BLOCK
     u, s, vh, info = lapack.routine(x.dtype, name)(
-        x, compute_uv=compute_uv, full_matrices=full_matrices
+        x, compute_uv=compute_uv, full_matrices=full_matrices, lwork=size
     )
     if info:
         raise Failed

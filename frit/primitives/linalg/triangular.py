@@ -72,13 +72,13 @@ def _triangular_evaluate(
         a = a.conj()
     return lapack.routine(a.dtype, "trsm")(
         1,
-        a,
-        b,
-        side=not left_side,
-        lower=lower,
+        a.T,  # in memory, a matrix of ours is the transpose of LAPACK's
+        b.T,
+        side=left_side,
+        lower=not lower,
         trans_a=0 if not transpose_a else 2 if conjugate_a else 1,
         diag=unit_diagonal,
-    )
+    ).T
 
 
 def solve_triangular(

@@ -22,6 +22,7 @@ from frit.numpy.promotion import (
     requested_dtype,
     to_complex,
 )
+from frit.numpy.selection import where
 from frit.numpy.shapes import atleast_1d, atleast_2d
 from frit.numpy.taking import select
 from frit.numpy.ufuncs import abs as abs_
@@ -124,7 +125,9 @@ def leslie(f: Any, s: Any) -> Any:
         )
     batch = lax.broadcast_shapes(f.shape[:-1], s.shape[:-1])
     first = broadcast_to(f, (*batch, n))[..., None, :]
-    below = broadcast_to(s, (*batch, n - 1))[..., :, None] * np.eye(n - 1, n, dtype=s.dtype)
+    on_diagonal = np.broadcast_to(np.eye(n - 1, n, dtype=bool), (*batch, n - 1, n))
+    below = broadcast_to(broadcast_to(s, (*batch, n - 1))[..., :, None], on_diagonal.shape)
+    below = where(on_diagonal, below, lax.full_like(below, 0))
     return concatenate((first, below), axis=-2)
 
 
