@@ -301,7 +301,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     """
     if type(fill_value) is int and dtype is not None:
         # It may fit the dtype and not the default one.
-        return broadcast(_number_of(fill_value, user_dtype(dtype, "full")), as_shape(shape))
+        number = converted_scalar(fill_value, user_dtype(dtype, "full"), False)
+        return broadcast(number, as_shape(shape))
     sizes, fill = as_shape(shape), aval_of(fill_value)
     if fill.shape:
         raise TypeError(
@@ -310,13 +311,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     weak = dtype is None and fill.weak_type
     wanted = fill.dtype if dtype is None else user_dtype(dtype, "full")
     return broadcast(converted_scalar(fill_value, wanted, weak), sizes)
-
-
-def _number_of(value: int, dtype: Any) -> Any:
-    """A Python integer as a scalar of `dtype`, wrapped round where it is too large."""
-    if isinstance(dtype, dtypes.ExtendedDType):
-        return converted_scalar(value, dtype, False)
-    return np.asarray(value).astype(dtype)[()]
 
 
 def full_like(
@@ -337,6 +331,8 @@ def converted_scalar(value: Any, dtype: Any, weak: bool) -> Any:
     if isinstance(dtype, KeyTy) and not isinstance(getattr(value, "dtype", None), KeyTy):
         words = full(dtype._impl.key_shape, np.asarray(value, np.uint32)[()], np.uint32)
         return random_wrap(words, impl=dtype._impl)
+    if type(value) is int and not weak:
+        return np.asarray(value).astype(dtype)[()]
     aval = aval_of(value)
     if aval.dtype == dtype and aval.weak_type == weak:
         return value

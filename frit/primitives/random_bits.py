@@ -73,8 +73,7 @@ class KeyTy(ExtendedDType):
 
     def __init__(self, impl):
         self._impl = impl
-        size = 4 * math.prod(impl.key_shape)
-        self.storage = np.dtype({4: "u4", 8: "u8"}.get(size, f"V{size}"))
+        self.storage = np.dtype(f"V{4 * math.prod(impl.key_shape)}")
 
     @property
     def name(self):

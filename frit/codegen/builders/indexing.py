@@ -6,6 +6,8 @@ windows that are not within it are replaced.
 
 import math
 
+import numpy as np
+
 from frit.codegen.loops import as_at
 from frit.codegen.nests import rule, storage
 
@@ -88,7 +90,9 @@ def _gather(lowering, equation):
     b = lowering.b
     number = fill_number(equation.params.get("fill_value"), dtype)
     fill = b.const(number.real if parts > 1 else number, dtype)
-    if parts > 1:
+    if not isinstance(var.aval.dtype, np.dtype):
+        fill = (fill,) * parts if parts > 1 else fill
+    elif parts > 1:
         fill = (fill, b.const(getattr(number, "imag", 0.0), dtype))
 
     def element(index):
