@@ -1,4 +1,4 @@
-"""Batch: one more axis through a function; each value knows where its mapped axis is, if it has one.
+"""Batch: one more axis through a function; each value knows where its mapped axis is, if any.
 
     vmap(lambda x, y: x * y, in_axes=(0, None))     x's axis is mapped, y is the same for all
 
