@@ -33,8 +33,8 @@ FILES = """
 """.split()
 AT_LEAST, EACH = 85, 70  # per cent of what passes under jax: together, and in each file
 
-SAMPLED_EXAMPLES, EXAMPLES_AT_LEAST = 120, 60
-SAMPLED_HARNESSES, HARNESSES_AT_LEAST = 300, 80
+SAMPLED_EXAMPLES, EXAMPLES_AT_LEAST = 120, 85
+SAMPLED_HARNESSES, HARNESSES_AT_LEAST = 300, 95
 
 OUTCOMES = ("passed", "failed", "crashed", "missing", "skipped", "private")
 
