@@ -7,7 +7,7 @@
 Masked-off lanes touch nothing: masked vectors, or for single elements a spare place on the stack.
 """
 
-from frit.backends.llvm.operations import scalar
+from frit.backends.llvm.held import scalar
 from frit.backends.llvm.values import I64, constant, poison
 from frit.codegen.loops import Store
 

@@ -21,7 +21,8 @@ from contextlib import contextmanager
 
 from frit.backends.llvm.accesses import Accesses
 from frit.backends.llvm.builder import Builder
-from frit.backends.llvm.operations import Operations, as_constant, scalar
+from frit.backends.llvm.held import as_constant, scalar
+from frit.backends.llvm.operations import Operations
 from frit.backends.llvm.parts import Lane, Parts, flattened, regroup
 from frit.backends.llvm.values import (
     I32,

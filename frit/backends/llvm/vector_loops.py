@@ -7,7 +7,7 @@ parts of the carries rotate: after as many turns as there are parts, each is bac
 
 from contextlib import contextmanager
 
-from frit.backends.llvm.operations import scalar
+from frit.backends.llvm.held import scalar
 from frit.backends.llvm.parts import Lane, Parts, as_parts, regroup
 from frit.backends.llvm.values import I1, I32, I64, constant, constant_lanes
 from frit.codegen.loops import Apply, Load, Store, Update, walk
