@@ -470,11 +470,35 @@ class _Grouping:
         )
         inplace = frozenset()
         if unit.kind == "pointwise":
-            inplace = _inplace_pairs(eqns, invars, wanted)
+            safe = {v for v in invars if self.reads_rows_only(v, unit)}
+            inplace = _inplace_pairs(eqns, invars, wanted, safe)
         elif self.eqns[unit.first].primitive.name in LOOPS:
             inplace = _carried_pairs(self.eqns[unit.first], invars)
         kernel = self.planner.share(invars, wanted, eqns, inplace=inplace)
         return KernelCall(kernel, tuple(invars), tuple(wanted))
+
+    def reads_rows_only(self, var: Var, unit: _Unit) -> bool:
+        """Whether a kernel reads `var` at each element's own place, or in reductions of its row.
+
+        Such a reduction is complete before any element of the row is stored.
+        """
+        return all(
+            self.is_own_place(frame, unit)
+            for kernel, frame in self.sites.get(var, ())
+            if kernel == unit.number
+        )
+
+    def is_own_place(self, frame: Any, unit: _Unit) -> bool:
+        own = [(unit.number, axis) for axis in range(len(frame))]
+        long = [axis for axis, extent in enumerate(unit.shape) if extent != 1]
+        if len(frame) != len(unit.shape):
+            return False
+        depth = next((a for a in long if frame[a] != own[a]), len(frame))
+        rest = {frame[a] for a in long if a >= depth}
+        return all(
+            s is not None and s[0] == "reduced" and self.frames.get(tuple(own[:depth])) == s[3]
+            for s in rest
+        )
 
     def update_step(self, eqn: JaxprEqn) -> KernelCall:
         """The kernel that changes its first operand in place."""
@@ -599,22 +623,18 @@ def _carried_pairs(eqn: JaxprEqn, invars: Sequence[Var]) -> frozenset[tuple[int,
 
 
 def _inplace_pairs(
-    eqns: Sequence[JaxprEqn], invars: Sequence[Var], outvars: Sequence[Var]
+    eqns: Sequence[JaxprEqn], invars: Sequence[Var], outvars: Sequence[Var], safe: set[Var]
 ) -> frozenset[tuple[int, int]]:
     """(output, input) pairs that may be one memory.
 
     Outputs are stored in order, each after all that it needs was computed, in one nest that loads
-    an element once: what an earlier output, or the same, has read is in a register. Only equations
-    of one shape are considered.
+    an element once: what an earlier output, or the same, has read is in a register. `safe`: inputs
+    that an element of a result reads nowhere but at its place, and in whole rows before.
     """
     shape = _shape(outvars[0])
     if any(_shape(v) != shape for v in outvars):
         return frozenset()
     maker = {v: eqn for eqn in eqns for v in eqn.outvars}
-    unsafe: set[Var] = set()  # what is read at other places than the output's, at once or later
-    for eqn in reversed(eqns):
-        if not eqn.primitive.pointwise or not unsafe.isdisjoint(eqn.outvars):
-            unsafe.update(a for a in eqn.invars if isinstance(a, Var))
     done: set[int] = set()
     first_reader: dict[Var, int] = {}
     for j, out in enumerate(outvars):
@@ -633,7 +653,7 @@ def _inplace_pairs(
         for v, first in first_reader.items()
         for j in range(first, len(outvars))
         if v in position
-        and v not in unsafe
+        and v in safe
         and _shape(v) == shape
         and v.aval.storage_dtype.itemsize == outvars[j].aval.storage_dtype.itemsize  # type: ignore
     )

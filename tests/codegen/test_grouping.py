@@ -12,6 +12,7 @@ from frit.primitives.slices import dynamic_update_slice
 from frit.runtime.pipeline import is_lowered
 from tests.runtime.compiled import (
     add,
+    agrees,
     broadcast,
     exp,
     f32,
@@ -178,3 +179,32 @@ def test_literals_are_part_of_kernels():
     (step,) = made.steps
     assert any(isinstance(a, Literal) for a in step.kernel.eqns[0].invars)
     assert len(step.operands) == 1
+
+
+def test_rows_may_be_overwritten_after_they_are_reduced():
+    def function(x):
+        y = sin(x)
+        return [div(y, broadcast(total(y, 1), (32, 64), 0))]
+
+    first, second = plan(function, f32(32, 64)).steps
+    assert first.kernel.inplace == {(0, 0)}
+    assert second.kernel.inplace == {(0, 0)}
+    agrees(function, f32(32, 64), donated=[True])
+
+
+def test_what_is_read_at_another_place_is_not_overwritten():
+    def function(x):
+        y = sin(x)
+        return [mul(y, rev(add(y, y), dimensions=(1,)))]
+
+    *_, last = plan(function, f32(64, 64)).steps
+    assert last.kernel.inplace == frozenset()
+    agrees(function, f32(64, 64), donated=[True], tolerance=1e-3)
+
+
+def test_sums_of_columns_are_complete_before_their_operand_is_overwritten():
+    def function(x):
+        y = sin(x)
+        return [div(y, broadcast(total(y, 0), (64, 64), 1))]
+
+    agrees(function, f32(64, 64), donated=[True], tolerance=1e-3)
