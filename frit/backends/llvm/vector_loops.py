@@ -91,7 +91,7 @@ class VectorLoop:
 
     def masked_blocks(self):
         """All blocks in one loop, each under the mask of the lanes below the extent."""
-        stop = self.e.extent_of(self.item)
+        stop = self.e.control.extent_of(self.item)
         with self.b.loop(constant(I64, 0), stop, self.width) as made:
             self.block(made.index, mask=self.below(made.index, stop))
 
@@ -113,7 +113,7 @@ class VectorLoop:
                 self.blocks(constant(I64, first), constant(I64, whole), self.natural)
             self.rest(whole, self.known)
             return
-        stop = self.e.extent_of(self.item)
+        stop = self.e.control.extent_of(self.item)
         whole = b.and_(stop, -width) if width > 1 else stop
         self.blocks(constant(I64, 0), whole, width)
         if width == 1:
@@ -155,7 +155,7 @@ class VectorLoop:
             if whole:
                 state = self.turns(constant(I64, whole), state)
             return self.known_rest(state, whole, self.known - whole)
-        stop = e.extent_of(item)
+        stop = e.control.extent_of(item)
         if self.is_large():
             turns = b.sdiv(b.add(stop, turn - 1), constant(I64, turn))
             return self.rotate(constant(I64, 0), b.mul(turns, turn), state, stop)
