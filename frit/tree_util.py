@@ -40,10 +40,10 @@ tree_transpose = trees.transpose
 tree_broadcast = trees.broadcast
 tree_flatten_with_path = trees.flatten_with_path
 tree_map_with_path = trees.map_with_path
-is_tree_node = trees.is_node
+is_tree_node = trees.is_node_class
+equality_errors = trees.equality_errors
 register_pytree_node = trees.register_node
 register_pytree_with_keys = trees.register_with_keys
-default_registry = trees._REGISTRY
 
 
 def tree_leaves_with_path(
@@ -93,12 +93,24 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Any = None) -> bool:
     return all(trees.structure(x) == trees.LEAF for x in iterable)
 
 
+class Registry:
+    """The containers that trees are made of: jax has several registries, frit one."""
+
+    def flatten(self, tree: Any, is_leaf: Any = None) -> tuple[list[Any], PyTreeDef]:
+        """The leaves of a tree, and its structure."""
+        return trees.flatten(tree, is_leaf)
+
+    def __contains__(self, kind: type) -> bool:
+        return trees.is_node_class(kind)
+
+
+default_registry = Registry()
+
+
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """The children of the outermost container, and its metadata.  ValueError for a leaf."""
-    children = trees.one_level(tree)
-    if children is None:
-        raise ValueError(f"can't tree-flatten type: {type(tree)}")
-    return [c for _, c in children], trees.structure(tree).node_data()[1]  # type: ignore[index]
+    children, data = flatten_one_level_with_keys(tree)
+    return [c for _, c in children], data
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
@@ -106,7 +118,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     children = trees.one_level(tree)
     if children is None:
         raise ValueError(f"can't tree-flatten type: {type(tree)}")
-    return children, trees.structure(tree).node_data()[1]  # type: ignore[index]
+    return children, trees.metadata(tree)
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
@@ -119,7 +131,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of such trees."""
-    return trees._over(tuple(range(len(children := list(treedefs)))), children)
+    return trees.structure_of_children(tuple, list(treedefs))
 
 
 def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
@@ -151,9 +163,11 @@ def register_static(cls: type) -> type:
 
 
 def register_dataclass(
-    nodetype: type, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
+    nodetype: type,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
-) -> type:  # fmt: skip
+) -> type:
     """Makes a class with named fields a container: data fields are children, meta fields metadata.
 
     For a dataclass both may be left out: a field is data unless marked
@@ -163,7 +177,7 @@ def register_dataclass(
         if (data_fields is None) != (meta_fields is None):
             raise TypeError(
                 "register_dataclass: data_fields and meta_fields must both be specified when "
-                f"either is. Got data_fields={data_fields!r} meta_fields={meta_fields!r}."
+                f"either is specified. Got data_fields={data_fields!r} meta_fields={meta_fields!r}."
             )
         if not dataclasses.is_dataclass(nodetype):
             raise TypeError(
@@ -174,6 +188,11 @@ def register_dataclass(
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+    if overlap := set(data_fields) & set(meta_fields):
+        raise ValueError(
+            "data_fields and meta_fields must not overlap: a field is a child or metadata. "
+            f"Overlapping fields: {overlap}"
+        )
     if dataclasses.is_dataclass(nodetype):
         expected = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
         given = set(data_fields) | set(meta_fields)
@@ -199,8 +218,46 @@ def register_dataclass(
     return nodetype
 
 
+class _Whole:
+    """A functools.partial as one function: another partial of it does not merge with it.
+
+    Two of the same function and arguments are equal, so that they share traces.
+    """
+
+    def __init__(self, function: functools.partial) -> None:
+        self.function = function
+
+    def _parts(self) -> tuple[Any, ...]:
+        f = self.function
+        return f.func, f.args, tuple(f.keywords.items())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __eq__(self, other: Any) -> bool:
+        if isinstance(other, functools.partial):
+            other = _Whole(other)
+        return isinstance(other, _Whole) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
 class Partial(functools.partial):
-    """functools.partial as a container: the arguments are its children, the function its metadata."""
+    """functools.partial as a container: the arguments are children, the function metadata.
+
+    >>> from frit import tree_util
+    >>> add = tree_util.Partial(lambda a, b: a + b, 1.0)
+    >>> tree_util.tree_leaves(add), add(2.0)
+    ([1.0], 3.0)
+    """
+
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Partial:
+        whole = _Whole(func) if isinstance(func, functools.partial) else func
+        return super().__new__(cls, whole, *args, **kwargs)
 
 
 def _partial_flatten(p: Partial) -> Any:
@@ -215,23 +272,3 @@ trees.register_with_keys(
     _partial_flatten,
     lambda function, children: Partial(function, *children[0], **children[1]),
 )
-
-
-def equality_errors(tree1: Any, tree2: Any, is_leaf: Any = None) -> list[tuple[Any, str, str, str]]:
-    """Where two trees differ in structure: path, what is there in each, and why they differ."""
-    found: list[tuple[Any, str, str, str]] = []
-
-    def visit(a: Any, b: Any, path: Any) -> None:
-        xs, ys = trees.one_level(a), trees.one_level(b)
-        if xs is None and ys is None:
-            return
-        if type(a) is not type(b):
-            found.append((path, str(type(a)), str(type(b)), "their Python types differ"))
-        elif [k for k, _ in xs or ()] != [k for k, _ in ys or ()]:
-            found.append((path, str(a), str(b), "their keys or lengths differ"))
-        else:
-            for (k, x), (_, y) in zip(xs or (), ys or (), strict=True):
-                visit(x, y, (*path, k))
-
-    visit(tree1, tree2, ())
-    return found

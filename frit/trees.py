@@ -10,89 +10,44 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import optree
 
-_NAMESPACE = "frit"
+from frit.tree_differences import (
+    equality_errors,
+    equality_text,
+    flatten_mismatch,
+    prefix_errors,
+)
+from frit.tree_nodes import (
+    NAMESPACE,
+    REGISTRY,
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    is_node_class,
+    keystr,
+    metadata,
+    one_level,
+    register_node,
+    register_with_keys,
+)
+
+__all__ = [
+    "LEAF", "REGISTRY", "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath",
+    "PyTreeDef", "SequenceKey", "all_true", "broadcast", "broadcast_prefix", "equality_errors",
+    "equality_text", "flatten", "flatten_with_path", "is_node_class", "keystr", "leaves", "map",
+    "map_with_path", "metadata", "one_level", "paths", "prefix_errors", "reduce", "register_node",
+    "register_with_keys", "structure", "structure_of_children", "subtree_leaves", "transpose",
+    "unflatten",
+]  # fmt: skip
+
 _Leaf = Callable[[Any], bool] | None
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
-    """A place in a list or tuple."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-    @property
-    def key(self) -> int:
-        return self.idx
-
-
-@dataclass(frozen=True, slots=True)
-class DictKey:
-    """A place in a dict."""
-
-    key: Hashable
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
-    """A field of a named tuple or a registered class."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-    @property
-    def key(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
-    """A child of a class that was registered without keys."""
-
-    key: int
-
-    def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
-
-
-KeyEntry = Any
-KeyPath = tuple[Any, ...]
-
-
-class _Registration(NamedTuple):
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
-    unflatten: Callable[[Any, Any], Any]
-    keyed: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None
-
-
-_REGISTRY: dict[type, _Registration] = {}
-
-
-def keystr(path: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """The text of a path, as one would write it in Python: `['w'][0].bias`."""
-    if simple:
-        return separator.join(_simple(k) for k in path)
-    return separator.join(str(k) for k in path)
-
-
-def _simple(key: Any) -> str:
-    for attribute in ("name", "idx", "key"):
-        if hasattr(key, attribute):
-            return str(getattr(key, attribute))
-    return str(key)
 
 
 class PyTreeDef:
@@ -127,7 +82,7 @@ class PyTreeDef:
         try:
             return self.spec.flatten_up_to(tree)
         except (ValueError, TypeError) as error:
-            raise type(error)(_mismatch(str(error))) from None
+            raise ValueError(flatten_mismatch(self, tree) or str(error)) from None
 
     def children(self) -> list[PyTreeDef]:
         return [PyTreeDef(c) for c in self.spec.children()]
@@ -137,13 +92,13 @@ class PyTreeDef:
         if self.spec.is_leaf():
             return None
         kind = self.spec.type or type(None)
-        leaves = [object()] * self.spec.num_leaves
-        if kind in _REGISTRY:
-            return kind, _metadata_of(self.spec)
+        data = _outer_data(self.spec)
+        if kind in REGISTRY:
+            return kind, data.data
         if kind in (dict, collections.OrderedDict):
-            return kind, list(self.spec.entries())
+            return kind, list(data)
         if kind is collections.defaultdict:
-            return kind, (self.spec.unflatten(leaves).default_factory, list(self.spec.entries()))
+            return kind, (data[0], tuple(data[1]))
         return kind, None
 
     @staticmethod
@@ -158,14 +113,14 @@ class PyTreeDef:
         if kind is type(None):
             return structure(None)
         if kind is tuple or kind is list:
-            return _over(kind(range(len(specs))), specs)
+            return structure_of_children(kind, specs)
         if kind in (dict, collections.OrderedDict):
             return _over(kind((k, i) for i, k in enumerate(data)), specs)
         if kind is collections.defaultdict:
             factory, keys = data
             return _over(kind(factory, ((k, i) for i, k in enumerate(keys))), specs)
-        if kind in _REGISTRY:
-            return _over(_REGISTRY[kind].unflatten(data, tuple(range(len(specs)))), specs)
+        if kind in REGISTRY:
+            return _over(REGISTRY[kind].unflatten(data, tuple(range(len(specs)))), specs)
         return _over(kind(*range(len(specs))), specs)
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
@@ -208,10 +163,12 @@ def _rebuild(example: Any) -> PyTreeDef:
     return structure(example)
 
 
-def _metadata_of(spec: optree.PyTreeSpec) -> Any:
-    example = optree.treespec_one_level(spec)
-    children = [object()] * example.num_leaves
-    return _REGISTRY[spec.type].flatten(example.unflatten(children))[1]
+def _outer_data(spec: optree.PyTreeSpec) -> Any:
+    """What optree holds about the outermost container."""
+    outer = spec.one_level()
+    found: list[Any] = []
+    outer.walk([0] * outer.num_leaves, lambda kind, data, children: found.append(data), None)
+    return found[0]
 
 
 def _text(definition: PyTreeDef) -> str:
@@ -236,8 +193,9 @@ def _text(definition: PyTreeDef) -> str:
     return f"CustomNode({name}[{meta}], [{', '.join(inner)}])"
 
 
-def _mismatch(text: str) -> str:
-    return text.replace("PyTreeSpec", "PyTreeDef")
+def structure_of_children(kind: Any, children: Sequence[PyTreeDef]) -> PyTreeDef:
+    """The structure of a list or tuple (`kind`) of such trees."""
+    return _over(kind(range(len(children))), children)
 
 
 def _over(container: Any, children: Sequence[PyTreeDef]) -> PyTreeDef:
@@ -250,7 +208,7 @@ def _over(container: Any, children: Sequence[PyTreeDef]) -> PyTreeDef:
 def flatten(tree: Any, is_leaf: _Leaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree, in order, and its structure.  `is_leaf` stops at containers."""
     try:
-        leaves, spec = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+        leaves, spec = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
     except TypeError as error:
         if "not supported between" in str(error):
             raise ValueError(
@@ -262,12 +220,12 @@ def flatten(tree: Any, is_leaf: _Leaf = None) -> tuple[list[Any], PyTreeDef]:
 
 def leaves(tree: Any, is_leaf: _Leaf = None) -> list[Any]:
     """The leaves of a tree, in order."""
-    return optree.tree_leaves(tree, is_leaf, namespace=_NAMESPACE)
+    return optree.tree_leaves(tree, is_leaf, namespace=NAMESPACE)
 
 
 def structure(tree: Any, is_leaf: _Leaf = None) -> PyTreeDef:
     """The structure of a tree."""
-    return PyTreeDef(optree.tree_structure(tree, is_leaf, namespace=_NAMESPACE))
+    return PyTreeDef(optree.tree_structure(tree, is_leaf, namespace=NAMESPACE))
 
 
 def unflatten(definition: PyTreeDef, leaf_values: Iterable[Any]) -> Any:
@@ -290,64 +248,9 @@ def map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _Leaf = No
 def _flatten_like(definition: PyTreeDef, tree: Any, other: Any, is_leaf: _Leaf) -> list[Any]:
     try:
         return definition.flatten_up_to(other)
-    except (ValueError, TypeError) as error:
-        place = first_difference(tree, other, is_leaf)
-        raise type(error)(f"{error}" + (f" ({place})" if place else "")) from None
-
-
-def first_difference(a: Any, b: Any, is_leaf: _Leaf = None) -> str:
-    """Where the structures of two trees first differ, in words; empty where they agree."""
-
-    def visit(x: Any, y: Any, path: KeyPath) -> str:
-        if is_leaf is not None and is_leaf(x):
-            return ""
-        xs, ys = one_level(x), one_level(y)
-        where = f"at {keystr(path)}" if path else "at the root"
-        if xs is None:
-            return ""
-        if ys is None or type(x) is not type(y):
-            return f"{where}: {type(x).__name__} against {type(y).__name__}"
-        if [k for k, _ in xs] != [k for k, _ in ys]:
-            return (
-                f"{where}: a {type(x).__name__} of {len(xs)} against one of {len(ys)} entries"
-                if len(xs) != len(ys)
-                else f"{where}: keys {[str(k) for k, _ in xs]} against {[str(k) for k, _ in ys]}"
-            )
-        return next(
-            (d for (k, p), (_, q) in zip(xs, ys, strict=True) if (d := visit(p, q, (*path, k)))), ""
-        )
-
-    return visit(a, b, ())
-
-
-def one_level(tree: Any) -> list[tuple[Any, Any]] | None:
-    """The children of the outermost container with their keys; None for a leaf."""
-    kind = type(tree)
-    if kind in _REGISTRY:
-        entry = _REGISTRY[kind]
-        if entry.keyed is not None:
-            children, _ = entry.keyed(tree)
-            return [(k, c) for k, c in children]
-        children, _ = entry.flatten(tree)
-        return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)]
-    if tree is None:
-        return []
-    if kind is tuple or kind is list:
-        return [(SequenceKey(i), c) for i, c in enumerate(tree)]
-    if kind in (dict, collections.defaultdict):
-        try:
-            keys = sorted(tree)
-        except TypeError:
-            keys = list(structure(tree).spec.entries())
-        return [(DictKey(k), tree[k]) for k in keys]
-    if kind is collections.OrderedDict:
-        return [(DictKey(k), c) for k, c in tree.items()]
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return [(GetAttrKey(n), getattr(tree, n)) for n in tree._fields]
-    if structure(tree) == LEAF:
-        return None
-    children = optree.tree_children(tree, namespace=_NAMESPACE)
-    return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)]
+    except ValueError as error:
+        found = prefix_errors(tree, other, is_leaf)
+        raise (found[0]("tree_map tree") if found else error) from None
 
 
 def flatten_with_path(
@@ -406,89 +309,13 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: _Leaf = None) -> list[Any]
     result: list[Any] = []
     values, definition = flatten(prefix, is_leaf)
     try:
-        subtrees = definition.spec.flatten_up_to(tree)
-    except (ValueError, TypeError) as error:
-        raise ValueError(_mismatch(str(error))) from None
+        subtrees = definition.flatten_up_to(tree)
+    except ValueError as error:
+        found = prefix_errors(prefix, tree, is_leaf)
+        raise (found[0]("broadcast_prefix prefix_tree") if found else error) from None
     for value, subtree in zip(values, subtrees, strict=True):
         result += [value] * structure(subtree).num_leaves
     return result
-
-
-def is_node(tree: Any) -> bool:
-    """Whether the outermost object is a container."""
-    return one_level(tree) is not None
-
-
-def _guard_class(kind: type) -> None:
-    if not isinstance(kind, type):
-        raise TypeError(f"a class is expected, got {kind!r}")
-    if kind in _REGISTRY or kind in (
-        tuple,
-        list,
-        dict,
-        type(None),
-        collections.OrderedDict,
-        collections.defaultdict,
-    ):
-        raise ValueError(f"Duplicate custom PyTreeDef type registration for {kind}.")
-
-
-def register_node(
-    kind: type,
-    flatten_function: Callable[[Any], tuple[Iterable[Any], Any]],
-    unflatten_function: Callable[[Any, Any], Any],
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-) -> None:
-    """Makes a class a container: `flatten(x) -> (children, metadata)`, and back."""
-    _guard_class(kind)
-    _REGISTRY[kind] = _Registration(flatten_function, unflatten_function, flatten_with_keys)
-    optree.register_pytree_node(
-        kind,
-        lambda node: _checked(kind, flatten_function(node)),
-        lambda meta, children: unflatten_function(meta.data, children),
-        namespace=_NAMESPACE,
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Meta:
-    """A node's metadata, told apart by type as well as by value, and hashable if it is."""
-
-    data: Any
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Meta) and bool(self.data == other.data)
-
-    def __hash__(self) -> int:
-        return hash(self.data)
-
-    def __repr__(self) -> str:
-        return repr(self.data)
-
-
-def _checked(kind: type, result: Any) -> tuple[Any, Any]:
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise ValueError(
-            f"The to_iterable function for a custom PyTree node should return a (children, aux_data)"
-            f" tuple, got {result!r} for {kind.__name__}."
-        )
-    children, data = result
-    return tuple(children), _Meta(data)
-
-
-def register_with_keys(
-    kind: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_function: Callable[[Any, Any], Any],
-    flatten_function: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
-) -> None:
-    """Makes a class a container whose children have keys."""
-
-    def without_keys(node: Any) -> tuple[Iterable[Any], Any]:
-        children, data = flatten_with_keys(node)
-        return [c for _, c in children], data
-
-    register_node(kind, flatten_function or without_keys, unflatten_function, flatten_with_keys)
 
 
 def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
@@ -497,9 +324,9 @@ def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
     if inner is None:
         subtrees = outer.flatten_up_to(tree)
         inner = structure(subtrees[0])
-    expected = outer.compose(inner)
-    if definition.num_leaves != outer.num_leaves * inner.num_leaves or definition != expected:
-        raise TypeError(f"Mismatch\n{definition}\n != \n{expected}")
+    # Only the number of leaves is compared: metadata may tell of the leaves (a cached structure).
+    if definition.num_leaves != outer.num_leaves * inner.num_leaves:
+        raise TypeError(f"Mismatch\n{definition}\n != \n{outer.compose(inner)}")
     rows = [values[i : i + inner.num_leaves] for i in range(0, len(values), inner.num_leaves or 1)]
     columns = zip(*rows, strict=True) if rows else ()
     return inner.unflatten([outer.unflatten(c) for c in columns])

@@ -24,7 +24,7 @@ import numpy as np
 
 import frit
 import frit.numpy as jnp
-from frit import trees
+from frit import tree_util, trees
 from frit.api import signatures
 from frit.ir import check, dims, dtypes, primitive, types
 from frit.jax_alias.facts import JAXLIB, VERSION, VERSION_INFO, machine_modules
@@ -324,7 +324,13 @@ def _array_modules() -> dict[str, Any]:
 def _call_modules() -> dict[str, Any]:
     broadcast = broadcast_flattened_prefix_with_treedef
     return {
-        **under("tree_util", broadcast_flattened_prefix_with_treedef=broadcast),
+        **under(
+            "tree_util",
+            broadcast_flattened_prefix_with_treedef=broadcast,
+            dispatch_registry=tree_util.default_registry,
+            equality_errors=trees.equality_errors,
+            prefix_errors=trees.prefix_errors,
+        ),
         **under("api_util", infer_argnums_and_argnames=infer_argnums_and_argnames),
     }
 
