@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from frit import config
-from frit.backends.llvm import blas_threads, driver, engine
+from frit.backends.llvm import driver, engine, openblas
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
 from frit.codegen import grouping, lapack, lower
@@ -83,8 +83,13 @@ def is_lowered(eqn: JaxprEqn) -> bool:
     return name in RULES
 
 
+def _needs_no_decomposition(eqn: JaxprEqn) -> bool:
+    return is_lowered(eqn) or lapack.expansion_of(eqn) is not None
+
+
 def _optimize(subject: Compilation) -> Compilation:
-    jaxpr = optimize(subject.closed, subject.constants, is_lowered, lapack.expansion_of)
+    expansion_of = lapack.expansion_of
+    jaxpr = optimize(subject.closed, subject.constants, _needs_no_decomposition, expansion_of)
     return replace(subject, jaxpr=jaxpr)
 
 
@@ -145,14 +150,19 @@ def _emit(subject: Compilation) -> Compilation:
 
 def _threads_of(work: int) -> int | None:
     """Threads of BLAS for a call of so many multiplications, if they can be set."""
-    address = blas_threads.setter_address()
-    if address is None:
+    if openblas.address(openblas.SET_THREADS) is None:
         return None
-    engine.default_engine().symbols.add(blas_threads.SYMBOL, address)
-    return 1 if work < blas_threads.SMALL_WORK else blas_threads.default_count()
+    if work < openblas.SMALL_WORK:
+        return 1
+    return config.num_threads.value or openblas.default_threads()
 
 
 def _load(subject: Compilation) -> Compilation:
+    symbols = engine.default_engine().symbols
+    for name in subject.imported:
+        address = openblas.address(name)
+        if address is not None:
+            symbols.add(name, address)
     code = engine.default_engine().compile(
         subject.text, exported=(driver.ENTRY,), imported=subject.imported
     )
@@ -236,7 +246,7 @@ def compile_jaxpr(
     constants = Constants()
     structure = closed_key(closed, constants)
     flags = tuple(map(bool, donated)) if donated is not None else (False,) * len(closed.in_avals)
-    key = (structure, flags, config.fast_math.value)
+    key = (structure, flags, config.fast_math.value, config.num_threads.value)
     with _lock:
         executable = _cache.get(key)
         if executable is not None:

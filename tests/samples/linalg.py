@@ -48,7 +48,9 @@ def _positive(*shape, dtype="f4"):
 
 def _hermitian(primitive, x, *args, **more):
     """The derivative of these is along Hermitian matrices."""
-    return Sample(primitive, (x,), *args, prepare=lambda y: [symmetrized(y)], tolerance=1e-4, **more)
+    return Sample(
+        primitive, (x,), *args, prepare=lambda y: [symmetrized(y)], tolerance=1e-4, **more
+    )
 
 
 def _eig(x, left, right, **more):
