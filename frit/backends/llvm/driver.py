@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from frit.backends.llvm import blas_threads
+from frit.backends.llvm import openblas
 from frit.backends.llvm.builder import F32, F64, I8, I32, I64, PTR, VOID, Builder, Module, constant
 from frit.backends.llvm.values import Value, integer
 from frit.codegen.buffers import (
@@ -294,9 +294,9 @@ class _LibraryCall:
     def set_threads(self, work: int) -> None:
         count = self.driver.threads_of(work)
         if count is not None:
-            self.driver.module.declare(blas_threads.SYMBOL, VOID, [I32])
-            self.driver.imported.add(blas_threads.SYMBOL)
-            self.b.call(blas_threads.SYMBOL, VOID, [constant(I32, count)])
+            self.driver.module.declare(openblas.SET_THREADS, VOID, [I32])
+            self.driver.imported.add(openblas.SET_THREADS)
+            self.b.call(openblas.SET_THREADS, VOID, [constant(I32, count)])
 
     def scalar_argument(self, argument: Any) -> Value | None:
         """The address of a cell that holds a known scalar; None for memory of the program."""
