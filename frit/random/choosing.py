@@ -15,7 +15,9 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.api.jitting import jit
+from frit.errors import ConcretizationTypeError
 from frit.ir import dtypes
+from frit.ir.primitive import Tracer
 from frit.random.checks import as_inexact, optional_shape, sampler, shape_over
 from frit.random.generators import random_bits
 from frit.random.inverse import gumbel
@@ -38,8 +40,19 @@ def permutation(key, x, axis=0, independent=False):
             f"x must be an integer or at least 1-dimensional, got {x!r}: random.permutation(key, "
             "10) permutes 0..9, random.permutation(key, jnp.array([...])) the given values."
         )
-    count = operator.index(x)
+    count = _known_count("permutation", "x", x)
     return _shuffle(key, jnp.arange(count), axis)
+
+
+def _known_count(name, argument, value):
+    """An integer that sizes the result. ConcretizationTypeError where it is traced."""
+    if isinstance(value, Tracer) and value.concrete() is None:
+        raise ConcretizationTypeError(
+            value,
+            f"It is the argument `{argument}` of random.{name}, which says how many things there "
+            "are: mark it with static_argnums or static_argnames, or give an array of the things.",
+        )
+    return operator.index(value)
 
 
 def _checked_axis(axis, rank):
@@ -83,7 +96,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
         )
     array = jnp.asarray(a)
     if array.ndim == 0:
-        entries = operator.index(a)
+        entries = _known_count("choice", "a", a)
     else:
         axis = _checked_axis(axis, array.ndim)
         entries = array.shape[axis]

@@ -11,6 +11,7 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.api.jitting import jit
+from frit.config import numpy_rank_promotion
 from frit.ir import dtypes
 from frit.random.checks import (
     as_inexact,
@@ -115,7 +116,8 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
     shape = shape_over("normal", shape, mean.shape[:-1], cov.shape[:-2])
     factor = _factor(cov, method)
     draws = normal(key, (*shape, n), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", factor, draws)
+    with numpy_rank_promotion("allow"):
+        return mean + jnp.einsum("...ij,...j->...i", factor, draws)
 
 
 def _factor(cov, method):

@@ -4,6 +4,7 @@ import pytest
 
 import frit.numpy as jnp
 from frit import enable_custom_prng, jit, legacy_prng_key, random
+from frit.errors import ConcretizationTypeError
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 3)
@@ -135,6 +136,11 @@ CASES = {
         lambda: random.permutation(KEY, 10.0),
         TypeError,
         ["x must be an integer or at least 1-dimensional"],
+    ),
+    "a traced count": (
+        lambda: jit(random.permutation)(KEY, 10),
+        ConcretizationTypeError,
+        ["argument `x` of random.permutation", "static_argnums"],
     ),
     "a permutation along no axis": (
         lambda: random.permutation(KEY, 10, axis=3),
