@@ -72,20 +72,21 @@ class Indices:
         return at
 
     def upper(self, at):
-        """An exclusive bound of an index that is never negative, or None."""
+        """An exclusive bound of an index known never to be negative, else None."""
         at = as_at(at)
         known = self.bounds.get(at.key())
         if known is not None:
             return known
-        total = at.constant
-        if total < 0:
-            return None
+        low = high = at.constant
         for factor, value in at.terms:
             extent = getattr(value, "extent", None) or self.bounds.get(as_at(value).key())
-            if factor < 0 or extent is None:
+            if extent is None:
                 return None
-            total += factor * (extent - 1)
-        return total + 1
+            if factor < 0:
+                low += factor * (extent - 1)
+            else:
+                high += factor * (extent - 1)
+        return high + 1 if low >= 0 else None
 
     def assume_below(self, at, bound):
         """Says that 0 <= at < bound."""
