@@ -29,6 +29,7 @@ from frit import (  # noqa: E402
     numpy,
     ops,
     random,
+    ref,
     stages,
     tree,
     tree_util,
@@ -108,6 +109,7 @@ from frit.config import (  # noqa: E402
 from frit.ir.dims import Dim  # noqa: E402
 from frit.ir.dtypes import float0  # noqa: E402
 from frit.ir.types import ShapeDtypeStruct  # noqa: E402
+from frit.ref import Ref, freeze, new_ref  # noqa: E402
 from frit.runtime.device import Device  # noqa: E402
 
 __version__ = "0.1.0"

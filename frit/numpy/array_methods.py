@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from frit import lax
+from frit import lax, ref
 from frit.ir import dtypes
+from frit.primitives.refs import AbstractRef
 from frit.numpy import (
     contraction,
     creation,
@@ -102,10 +103,15 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _getitem(self: Any, idx: Any) -> Any:
+    if isinstance(self.aval, AbstractRef):
+        return ref.get(self, idx)
     return indexing.take_index(self, idx)
 
 
 def _setitem(self: Any, i: Any, x: Any) -> None:
+    if isinstance(self.aval, AbstractRef):
+        ref.set(self, i, x)
+        return
     raise TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = "
         "y, use x = x.at[idx].set(y) or another .at[] method: "
