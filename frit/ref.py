@@ -96,7 +96,7 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
     return held if _is_whole(idx) else held[idx]
 
 
-def set(ref: Any, idx: Any, value: Any) -> None:  # noqa: A001
+def set(ref: Any, idx: Any, value: Any) -> None:
     """Makes the cell hold `value` at `idx`."""
     swap(ref, idx, value)
 
