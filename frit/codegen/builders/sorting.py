@@ -1,9 +1,9 @@
 """sort and top_k: stable, by the total order of keys in which ±0 are equal and nan is last.
 
     key     each element as an unsigned integer that compares as the element does
-    radix   rows of over 512: digits of 11 bits from the lowest up, last key first; each pass counts
-            digits, sums the counts, and moves elements to their places
-    merge   shorter rows: runs of 1, 2, 4, ... are merged pairwise
+    radix   digits of 8 or 11 bits from the lowest up, last key first; each pass counts digits, sums
+            the counts, and moves elements to their places
+    merge   short rows of wide keys: runs of 1, 2, 4, ... are merged pairwise
 
 Each pass moves all operands together from one memory to the other; the first reads the operands
 where they are computed, the last writes the results.
@@ -15,8 +15,7 @@ from frit.codegen.builders.views import clamp_index
 from frit.codegen.loops import as_at
 from frit.codegen.nests import row_major, rule
 
-DIGIT_BITS = 11
-MERGED_ROW = 512
+LONG_ROW = 8192  # elements; longer rows are worth the larger table of 11-bit digits
 
 
 def bits_of(dtype):
@@ -116,29 +115,48 @@ def _sort(lowering, equation):
     others = [extent for a, extent in enumerate(rows.shape) if a != axis]
     if math.prod(rows.shape):
         scratch = [rows.scratch(), rows.scratch()] if rows.length > 1 else None
+        passes = _passes(rows, num_keys)
         counts = None
-        if rows.length > MERGED_ROW:
-            counts = lowering.b.buffer("counts", "int64", (1 << DIGIT_BITS,), "stack")
+        if _radix_is_faster(rows.length, len(passes)):
+            size = 1 << _digit_bits(rows.length)
+            counts = lowering.new_buffer((size,), "int64")
         with lowering.nest(others, vector=False) as outer:
             rows.outer = outer
             if rows.length == 1:
                 rows.write(True, 0, rows.read(None, 0))
             elif counts is not None:
-                _radix(rows, scratch, counts, num_keys)
+                _radix(rows, scratch, counts, passes)
             else:
                 _merge(rows, scratch, num_keys)
     for var in equation.outvars:
         lowering.now_stored(var)
 
 
-def _radix(rows, scratch, counts, num_keys):
+def _digit_bits(length):
+    return 11 if length > LONG_ROW else 8
+
+
+def _radix_is_faster(length, passes):
+    """Estimated in steps: a merge of a row takes log2(length) passes of slower steps."""
+    if length < 2:
+        return False
+    table = 1 << _digit_bits(length)
+    return passes * (table + 3 * length) < 15 * length * math.ceil(math.log2(length))
+
+
+def _passes(rows, num_keys):
+    """(key, part, shift) of each radix pass, the least significant digit first."""
+    return [
+        (k, part, shift)
+        for k in reversed(range(num_keys))
+        for part in reversed(range(rows.nodes[k].parts))
+        for shift in range(0, bits_of(rows.nodes[k].dtype), _digit_bits(rows.length))
+    ]
+
+
+def _radix(rows, scratch, counts, passes):
     b = rows.b
-    passes = []
-    for k in reversed(range(num_keys)):
-        node = rows.nodes[k]
-        for part in reversed(range(node.parts)):
-            for shift in range(0, bits_of(node.dtype), DIGIT_BITS):
-                passes.append((k, part, shift))
+    digit_bits = _digit_bits(rows.length)
     source = None
     for number, (k, part, shift) in enumerate(passes):
         last = number == len(passes) - 1
@@ -148,8 +166,8 @@ def _radix(rows, scratch, counts, num_keys):
             key = key_of(b, value[part] if isinstance(value, tuple) else value)
             if shift:
                 key = b.apply("shift_right_logical", key, shift)
-            if bits_of(key.dtype) > DIGIT_BITS:
-                key = b.apply("and", key, (1 << DIGIT_BITS) - 1)
+            if bits_of(key.dtype) > digit_bits:
+                key = b.apply("and", key, (1 << digit_bits) - 1)
             return as_at(b.convert(key, "int64"))
 
         _radix_pass(rows, source, target, counts, k, digit)
@@ -158,12 +176,13 @@ def _radix(rows, scratch, counts, num_keys):
 
 def _radix_pass(rows, source, target, counts, k, digit):
     b = rows.b
-    with b.loop(1 << DIGIT_BITS, kind="vector") as loop:
+    (size,) = counts.shape
+    with b.loop(size, kind="vector") as loop:
         b.store(counts, loop.index, b.const(0, "int64"))
     with b.loop(rows.length) as loop:
         (value,) = rows.read(source, loop.index, [k])
         b.update(counts, digit(value), b.const(1, "int64"), "add")
-    with b.loop(1 << DIGIT_BITS, [b.const(0, "int64")]) as loop:
+    with b.loop(size, [b.const(0, "int64")]) as loop:
         count = b.load(counts, loop.index)
         b.store(counts, loop.index, loop.carries[0])
         loop.yields(b.apply("add", loop.carries[0], count))
