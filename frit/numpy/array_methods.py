@@ -15,7 +15,6 @@ import numpy as np
 
 from frit import lax, ref
 from frit.ir import dtypes
-from frit.primitives.refs import AbstractRef
 from frit.numpy import (
     contraction,
     creation,
@@ -33,6 +32,7 @@ from frit.numpy import (
 )
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.operands import is_arraylike
+from frit.primitives.refs import AbstractRef
 
 Operator = Callable[[Any, Any], Any]
 
@@ -120,6 +120,16 @@ def _setitem(self: Any, i: Any, x: Any) -> None:
 
 
 def _contains(self: Any, other: Any) -> bool:
+    if self.ndim != 1:
+        raise ValueError(
+            f"Array.__contains__: search array must be one-dimensional, got shape {self.shape}"
+        )
+    if not _accepts(other):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(other)}")
+    if np.ndim(other) != 0:
+        raise ValueError(
+            f"Array.__contains__: query value must be a scalar, got shape {np.shape(other)}"
+        )
     return builtins.bool(reductions.any(ufuncs.equal(self, other)))
 
 
@@ -133,7 +143,7 @@ def _transpose(self: Any, *args: Any) -> Any:
     """x with its axes in the given order, reversed by default."""
     if not args:
         return shapes.transpose(self)
-    axes = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+    axes = args[0] if len(args) == 1 and (args[0] is None or np.iterable(args[0])) else args
     return shapes.transpose(self, axes)
 
 

@@ -13,7 +13,8 @@ from frit.numpy.shapes import expand_dims, transpose
 
 def _range_of(item: slice, name: str) -> Any:
     start, stop, step = (
-        concrete(v, f"slice of jnp.{name}") for v in (item.start, item.stop, item.step)
+        concrete(getattr(item, part), f"slice {part} of jnp.{name}")
+        for part in ("start", "stop", "step")
     )
     start = 0 if start is None else start
     if isinstance(step, complex):

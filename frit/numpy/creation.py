@@ -27,6 +27,7 @@ from frit.numpy.operands import (
     shape_of,
 )
 from frit.numpy.promotion import broadcast_to, convert, default_float, requested_dtype
+from frit.primitives.elementwise import copy as copy_primitive
 
 
 def array(
@@ -111,7 +112,7 @@ def _array(object: Any, dtype: Any, copy: bool) -> Any:
 
 
 def _copied(x: Any) -> Any:
-    return x if isinstance(x, Tracer) else x.__copy__()
+    return copy_primitive(x) if isinstance(x, Tracer) else x.__copy__()
 
 
 def _storage(dtype: Any) -> Any:
@@ -237,9 +238,10 @@ def _check_shape_argument(name: str, shape: Any, dtype: Any) -> None:
 
 def _filled(name: str, shape: Any, value: Any, dtype: Any) -> Any:
     _check_shape_argument(name, shape, dtype)
-    return lax.full(
-        as_shape(shape), value, requested_dtype(float if dtype is None else dtype, name)
-    )
+    shape = as_shape(shape)
+    if any(isinstance(s, int) and s < 0 for s in shape):
+        raise TypeError(f"{name}: every size of a shape must be nonnegative, got {shape}")
+    return lax.full(shape, value, requested_dtype(float if dtype is None else dtype, name))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:

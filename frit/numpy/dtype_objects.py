@@ -105,7 +105,13 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 _WEAK = {"i": np.dtype(np.int64), "f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
-issubdtype = dtypes.issubdtype
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether the element type arg1 lies below arg2 in NumPy's hierarchy."""
+    return dtypes.issubdtype(arg1, arg2)
+
+
 can_cast = np.can_cast
 dtype = np.dtype
 

@@ -138,7 +138,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 def _sinc_derivative_at_zero(order: int, x: Any) -> Any:
-    """The `order`-th derivative of sin(x)/x at 0, in the shape of x; it differentiates to the next."""
+    """The derivative of sin(x)/x at 0 of an order, in the shape of x; its slope is the next."""
 
     @custom_jvp
     def derivative(x: Any) -> Any:

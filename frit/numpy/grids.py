@@ -67,7 +67,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """An (N, M) matrix with ones on and below its kth diagonal, zeros elsewhere."""
     dtype = np.dtype(np.float32) if dtype is None else requested_dtype(dtype, "tri")
-    shape = (_as_size(N, "N"), _as_size(N if M is None else M, "M"))
+    shape = as_shape((N, N if M is None else M))
     below = lax.ge(
         lax.add(lax.broadcasted_iota(_INT32, shape, 0), convert(k, _INT32)),
         lax.broadcasted_iota(_INT32, shape, 1),
@@ -277,13 +277,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 def _axis_of(item: Any) -> Any:
     if not isinstance(item, slice):
         raise TypeError(f"mgrid and ogrid take slices, got {item!r}")
-    if item.stop is None:
-        raise ValueError("mgrid and ogrid need a stop, got {item}")
     start = 0 if item.start is None else item.start
     step = 1 if item.step is None else item.step
-    bounds = [
-        concrete(v, "slice argument of jnp.mgrid or jnp.ogrid") for v in (start, item.stop, step)
-    ]
+    parts = ((start, "start"), (item.stop, "stop"), (step, "step"))
+    bounds = [concrete(v, f"slice {part} of jnp.mgrid") for v, part in parts]
     if isinstance(bounds[2], complex):
         return linspace(bounds[0], bounds[1], int(abs(bounds[2])))
     return arange(*bounds)

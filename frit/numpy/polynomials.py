@@ -61,8 +61,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     u, v = (as_array(a) for a in promote_dtypes_inexact(*ensure_arrays("polydiv", u, v)))
     steps = u.shape[0] - v.shape[0] + 1
     quotient = lax.full((max(steps, 1),), 0, u.dtype)
+    scale = 1 / v[0]
     for k in range(steps):
-        factor = u[k] / v[0]
+        factor = scale * u[k]
         quotient = quotient.at[k].set(factor)
         u = u.at[k : k + v.shape[0]].add(-factor * v)
     if trim_leading_zeros:

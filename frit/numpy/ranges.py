@@ -61,7 +61,10 @@ def arange(
         if value is not None and np.ndim(value) != 0:
             raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={value}")
         if isinstance(value, complex) or np.iscomplexobj(value):
-            raise ValueError("jax.numpy.arange: arguments must be real, got complex numbers")
+            raise ValueError(
+                "Passing complex start/stop/step to jnp.arange is no longer supported: got "
+                f"{name}={value}"
+            )
     if dtype is None:
         dtype = common_type(*(v for v in (start, stop, step) if v is not None))[0]
     if stop is None:

@@ -11,6 +11,7 @@ from frit import lax
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType
 from frit.numpy import reductions, ufuncs
+from frit.numpy.creation import asarray
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import (
@@ -75,7 +76,7 @@ def _round_float(x: Any, decimals: int) -> Any:
         return lax.round(x, even)
     dtype = dtype_of(x)
     wide = lax.convert_element_type(x, np.float32) if dtype == np.float16 else x
-    factor = constant_like(wide, 10**decimals if decimals > 0 else 10.0**decimals)
+    factor = constant_like(wide, 10.0**decimals)
     result = lax.div(lax.round(lax.mul(wide, factor), even), factor)
     return lax.convert_element_type(result, dtype) if dtype == np.float16 else result
 
@@ -120,7 +121,7 @@ def _same(a1: Any, a2: Any, equal_nan: bool) -> Any:
 
 def _as_arrays(a1: Any, a2: Any) -> list[Any] | None:
     try:
-        return [ensure_array("array_equal", a) for a in (a1, a2)]
+        return [asarray(a) for a in (a1, a2)]
     except (TypeError, ValueError):
         return None
 

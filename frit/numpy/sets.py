@@ -95,7 +95,10 @@ def _find_unique(ar: Any, axis: int, equal_nan: bool, size: int | None, fill_val
                 values,
                 asarray(fill_value, dtype=values.dtype),
             )
-    ranks = lax.sub(cumsum(mask), np.int32(1)) if total else lax.full((0,), 0, default_int())
+    running = cumsum(mask)
+    ranks = (
+        lax.sub(running, constant_like(running, 1)) if total else lax.full((0,), 0, default_int())
+    )
     inverse = lax.full((total,), 0, ranks.dtype).at[order].set(ranks)
     if total != ar.shape[axis]:
         inverse = lax.full((ar.shape[axis],), 0, default_int())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,14 @@ def shape(a: Any) -> tuple[Any, ...]:
     """The sizes of the axes of `a`."""
     if hasattr(a, "shape"):
         return a.shape
-    check_arraylike("shape", a)
+    try:
+        check_arraylike("shape", a)
+    except TypeError as error:
+        warnings.warn(
+            f"{error} In a future JAX release this will be an error.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     return a.__jax_array__().shape if hasattr(a, "__jax_array__") else np.shape(a)
 
 

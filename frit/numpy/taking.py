@@ -142,6 +142,7 @@ def take_along_axis(
     axis = canonical_axis(axis, arr.ndim)
     if wrap_negative_indices is not False:
         indices = _wrap_negative(indices, arr.shape[axis])
+        indices = lax.convert_element_type(indices, index_dtype(arr.shape))
     return _gather_along(arr, indices, axis, "fill" if mode is None else mode, fill_value)
 
 
@@ -150,7 +151,6 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
 
     An axis of size 1 in `indices` is a whole window of `arr`; one of size 1 in `arr` is squeezed.
     """
-    indices = lax.convert_element_type(indices, index_dtype(arr.shape))
     result = [
         s if i != axis else t for i, (s, t) in enumerate(zip(arr.shape, indices.shape, strict=True))
     ]

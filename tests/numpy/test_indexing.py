@@ -18,7 +18,8 @@ INDICES = [
     ROWS, (ROWS, COLUMNS), (slice(None), ROWS), (ROWS, slice(1, 3), COLUMNS),
     (0, slice(None), COLUMNS),
     (slice(None), ROWS[:, None], COLUMNS), (ROWS, None, COLUMNS), (..., ROWS), (ROWS, ..., 1),
-    (slice(None), slice(None, None, -2), ROWS), MASK, (MASK, 1), (0, MASK[0]), (slice(None), np.array([True] * 4)),
+    (slice(None), slice(None, None, -2), ROWS), MASK, (MASK, 1), (0, MASK[0]),
+    (slice(None), np.array([True] * 4)),
     True, (False, 0),
     np.array([], int), np.int64(2), np.uint8(1),
 ]  # fmt: skip
