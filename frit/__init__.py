@@ -30,6 +30,7 @@ from frit import (  # noqa: E402
     ops,
     random,
     ref,
+    scipy,
     stages,
     tree,
     tree_util,
@@ -41,19 +42,7 @@ _install_operators(Array)
 _install_operators(_Tracer)
 
 from frit.ad_checkpoint import checkpoint_policies  # noqa: E402
-from frit.api.autodiff import (  # noqa: E402
-    fwd_and_bwd,
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from frit.api.autodiff import jvp, linear_transpose, linearize, vjp  # noqa: E402
 from frit.api.callbacks import pure_callback  # noqa: E402
 from frit.api.checkpointing import checkpoint, remat  # noqa: E402
 from frit.api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp  # noqa: E402
@@ -76,6 +65,8 @@ from frit.api.devices import (  # noqa: E402
     process_index,
     typeof,
 )
+from frit.api.gradients import fwd_and_bwd, grad, value_and_grad  # noqa: E402
+from frit.api.jacobians import hessian, jacfwd, jacobian, jacrev  # noqa: E402
 from frit.api.jitting import jit  # noqa: E402
 from frit.api.mapping import pmap, vmap  # noqa: E402
 from frit.api.tracing import (  # noqa: E402

@@ -138,7 +138,8 @@ def _visible(
 ) -> Any:
     """What positions alone allow, to broadcast against (B, K, G, T, S); None for everything."""
     parts = []
-    queries, keys = jnp.arange(t)[:, None], jnp.arange(s)[None, :]
+    positions = jnp.arange(t), jnp.arange(s)
+    queries, keys = positions[0][None, None, None, :, None], positions[1][None, None, None, None]
     if is_causal:
         parts.append(queries >= keys)
     if window is not None:

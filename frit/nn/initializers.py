@@ -14,6 +14,7 @@ import numpy as np
 
 import frit.numpy as jnp
 from frit import random
+from frit.ir import dtypes
 from frit.numpy.operands import as_shape
 from frit.numpy.promotion import default_float, real_part_dtype, to_complex
 
@@ -35,7 +36,7 @@ def _check_no_sharding(out_sharding: Any) -> None:
 
 
 def _or_default(dtype: Any) -> Any:
-    return default_float() if dtype is None else dtype
+    return default_float() if dtype is None else dtypes.canonicalize(dtype)
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -153,7 +154,6 @@ def _complex_uniform(key: Any, shape: Any, dtype: Any) -> Any:
 def _complex_truncated_normal(key: Any, upper: Any, shape: Any, dtype: Any) -> Any:
     """Normal in the complex plane, with absolute values up to `upper`."""
     radius_key, angle_key = random.split(key)
-    dtype = np.dtype(dtype)
     uniform = random.uniform(radius_key, shape, real_part_dtype(dtype)).astype(dtype)
     mass = (1 - jnp.exp(jnp.array(-(upper**2), dtype))) * uniform
     return _turned(angle_key, jnp.sqrt(-jnp.log(1 - mass)), shape)

@@ -1,3 +1,4 @@
 """jax.scipy: SciPy's functions over frit's arrays, module by module."""
 
 from frit.scipy import linalg as linalg
+from frit.scipy import special as special
