@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from frit import lax
+from frit import config, lax
 from frit.api.mapping import vmap
 from frit.ir import dims, dtypes
 from frit.ir.dims import Dim
@@ -274,21 +274,22 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 # ---- grids written with slices ------------------------------------------------------------------
 
 
-def _axis_of(item: Any) -> Any:
+def _axis_of(item: Any, name: str) -> Any:
     if not isinstance(item, slice):
         raise TypeError(f"mgrid and ogrid take slices, got {item!r}")
     start = 0 if item.start is None else item.start
     step = 1 if item.step is None else item.step
     parts = ((start, "start"), (item.stop, "stop"), (step, "step"))
-    bounds = [concrete(v, f"slice {part} of jnp.mgrid") for v, part in parts]
+    bounds = [concrete(v, f"slice {part} of jnp.{name}") for v, part in parts]
     if isinstance(bounds[2], complex):
         return linspace(bounds[0], bounds[1], int(abs(bounds[2])))
     return arange(*bounds)
 
 
-def _axes_of(key: tuple[Any, ...]) -> list[Any]:
-    axes = [_axis_of(k) for k in key]
-    return promote_dtypes(*axes)
+def _axes_of(key: tuple[Any, ...], name: str) -> list[Any]:
+    axes = [_axis_of(k, name) for k in key]
+    with config.numpy_dtype_promotion("standard"):  # the axes need not be of one type
+        return promote_dtypes(*axes)
 
 
 class _Mgrid:
@@ -296,10 +297,10 @@ class _Mgrid:
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
-            return _axis_of(key)
+            return _axis_of(key, "mgrid")
         if not key:
             return array([], dtype=default_int())
-        return lax.stack(_grid(_axes_of(key), sparse=False), axis=0)
+        return lax.stack(_grid(_axes_of(key, "mgrid"), sparse=False), axis=0)
 
 
 class _Ogrid:
@@ -307,8 +308,8 @@ class _Ogrid:
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
-            return _axis_of(key)
-        return _grid(_axes_of(key), sparse=True)
+            return _axis_of(key, "ogrid")
+        return _grid(_axes_of(key, "ogrid"), sparse=True)
 
 
 mgrid = _Mgrid()

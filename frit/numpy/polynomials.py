@@ -75,7 +75,7 @@ def _without_tiny(u: Any) -> Any:
     """`u` from its first coefficient that rounding does not explain."""
     tolerance = float(np.sqrt(finfo(u.dtype).eps))
     known = np.abs(np.asarray(concrete(u, "polydiv with trim_leading_zeros=True")))
-    large = np.nonzero(known > tolerance)[0]
+    large = np.nonzero(~(known <= tolerance))[0]  # nan is not explained by rounding
     return u[int(large[0]) :] if large.size else u[:0]
 
 

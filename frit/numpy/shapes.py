@@ -25,29 +25,33 @@ from frit.numpy.operands import (
 )
 
 
-def shape(a: Any) -> tuple[Any, ...]:
-    """The sizes of the axes of `a`."""
+def _shape_of(name: str, a: Any) -> tuple[Any, ...]:
     if hasattr(a, "shape"):
         return a.shape
     try:
-        check_arraylike("shape", a)
+        check_arraylike(name, a)
     except TypeError as error:
         warnings.warn(
             f"{error} In a future JAX release this will be an error.",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return a.__jax_array__().shape if hasattr(a, "__jax_array__") else np.shape(a)
 
 
+def shape(a: Any) -> tuple[Any, ...]:
+    """The sizes of the axes of `a`."""
+    return _shape_of("shape", a)
+
+
 def ndim(a: Any) -> int:
     """How many axes `a` has."""
-    return a.ndim if hasattr(a, "ndim") else len(shape(a))
+    return a.ndim if hasattr(a, "ndim") else len(_shape_of("ndim", a))
 
 
 def size(a: Any, axis: Any = None) -> Any:
     """How many elements `a` has, along `axis` if given."""
-    sizes = shape(a)
+    sizes = _shape_of("size", a)
     axes = canonical_axes(axis, len(sizes), allow_duplicates=True)
     if len(set(axes)) != len(axes):
         raise ValueError(f"repeated axis in size: {axis}")

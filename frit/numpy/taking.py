@@ -140,7 +140,10 @@ def take_along_axis(
             f"{indices.ndim} vs. {arr.ndim}"
         )
     axis = canonical_axis(axis, arr.ndim)
-    if wrap_negative_indices is not False:
+    if wrap_negative_indices is None:
+        clamps = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+        wrap_negative_indices = mode is None or lax.GatherScatterMode.from_any(mode) is not clamps
+    if wrap_negative_indices:
         indices = _wrap_negative(indices, arr.shape[axis])
         indices = lax.convert_element_type(indices, index_dtype(arr.shape))
     return _gather_along(arr, indices, axis, "fill" if mode is None else mode, fill_value)

@@ -12,6 +12,7 @@ from frit.ir import dtypes
 from frit.lax import linalg as lax_linalg
 from frit.numpy.creation import zeros_like
 from frit.numpy.cumulative import cumprod
+from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
 from frit.numpy.linalg.decompositions import inexact_array
 from frit.numpy.linalg.solving import solve
@@ -88,20 +89,23 @@ def _sign_of(parity: Any, dtype: Any) -> Any:
     return (-2 * (parity % 2) + 1).astype(dtype)
 
 
+def _size_of_product(values: Any, parity: Any) -> tuple[Any, Any]:
+    """(sign, log |product|) of factors, given how many rows were exchanged."""
+    dtype = values.dtype
+    is_singular = any_(values == np.zeros((), dtype), axis=-1)
+    if dtypes.is_complex(dtype):
+        unit = prod(values / abs_(values).astype(dtype), axis=-1) * _sign_of(parity, dtype)
+    else:
+        unit = _sign_of(parity + count_nonzero(values < 0, axis=-1), dtype)
+    total = sum_(log(abs_(values)), axis=-1)
+    unit = where(is_singular, np.zeros((), dtype), unit)
+    return unit, where(is_singular, np.array(-np.inf, total.dtype), total)
+
+
 @custom_jvp
 def _slogdet_lu(a: Any) -> tuple[Any, Any]:
     factors, pivots, _ = lax_linalg.lu(a)
-    values = _diagonal(factors)
-    is_singular = any_(values == np.zeros((), a.dtype), axis=-1)
-    parity = _parity(pivots)
-    if dtypes.is_complex(a.dtype):
-        unit = prod(values / abs_(values).astype(values.dtype), axis=-1)
-        unit = unit * _sign_of(parity, a.dtype)
-    else:
-        unit = _sign_of(parity + count_nonzero(values < 0, axis=-1), a.dtype)
-    total = sum_(log(abs_(values)), axis=-1)
-    unit = where(is_singular, np.zeros((), a.dtype), unit)
-    return unit, where(is_singular, np.array(-np.inf, total.dtype), total)
+    return _size_of_product(_diagonal(factors), _parity(pivots))
 
 
 @custom_jvp
@@ -164,8 +168,14 @@ def _det_of_three(a: Any) -> Any:
 
 @custom_jvp
 def _det(a: Any) -> Any:
-    unit, size = slogdet(a)
-    return unit * exp(size).astype(unit.dtype)
+    """The product of the pivots; where a part of it is out of range, exp of the sum of logarithms."""
+    factors, pivots, _ = lax_linalg.lu(a)
+    values, parity = _diagonal(factors), _parity(pivots)
+    direct = prod(values, axis=-1) * _sign_of(parity, a.dtype)
+    unit, size = _size_of_product(values, parity)
+    limits = finfo(a.dtype)
+    is_exact = (abs_(direct) >= limits.tiny) & (abs_(direct) <= limits.max)
+    return where(is_exact, direct, unit * exp(size).astype(a.dtype))
 
 
 @_det.defjvp
