@@ -54,6 +54,7 @@ __all__ = [
     "collapse",
     "concatenate",
     "concatenate_p",
+    "dimension_as_value",
     "empty",
     "expand_dims",
     "full",
@@ -361,10 +362,12 @@ def shape_as_value(shape: Any) -> Any:
     dtype = dtypes.python_scalar_dtype(int)
     if not dims.is_symbolic(sizes):
         return np.asarray(sizes, dtype)
-    parts = [
-        full((1,), dim_as_value_p(dim=s) if isinstance(s, dims.Dim) else s, dtype) for s in sizes
-    ]
-    return concatenate(parts, 0)
+    return concatenate([full((1,), dimension_as_value(s), dtype) for s in sizes], 0)
+
+
+def dimension_as_value(size: Any) -> Any:
+    """A size as a number: itself or, if it is symbolic, what it is when the program runs."""
+    return dim_as_value_p(dim=size) if isinstance(size, dims.Dim) else size
 
 
 # --------------------------------------------------------------------------------------- fences
