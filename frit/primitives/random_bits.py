@@ -95,7 +95,8 @@ def words_of(keys):
 def keys_of(words, impl=THREEFRY):
     """Keys in storage, made of their words `uint32[*s, *key_shape]`."""
     flat = np.ascontiguousarray(words, np.uint32)
-    flat = flat.reshape(*flat.shape[: flat.ndim - len(impl.key_shape)], -1)
+    leading = flat.shape[: flat.ndim - len(impl.key_shape)]
+    flat = flat.reshape(*leading, math.prod(impl.key_shape))
     return flat.view(KeyTy(impl).storage)[..., 0]
 
 

@@ -223,7 +223,7 @@ class Array(metaclass=_ArrayMeta):
         if self._contents is None:
             return f"Array(shape={self.shape}, dtype={self.dtype}), deleted"
         if isinstance(self.aval.dtype, ExtendedDType):
-            bits = self._data.reshape(-1).view(np.uint32).reshape(*self.shape, -1)
+            bits = words_of(self._data)
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{bits}"
         name = str(self.dtype.name)
         weak = ", weak_type=True" if self.aval.weak_type else ""

@@ -5,7 +5,7 @@ import pytest
 
 import frit.numpy as jnp
 from frit import grad, jit, make_jaxpr, random, vmap
-from frit.primitives.random_bits import hash_of
+from frit.primitives.random_bits import PRNGImpl, hash_of
 
 
 def test_the_published_vectors_of_threefry2x32():
@@ -126,3 +126,40 @@ def test_the_text_of_raw_key_operations():
     ):
         assert equation in text
     assert "random_seed[impl=fry]" in str(make_jaxpr(random.key)(0))
+
+
+def test_no_keys_at_all():
+    none = random.split(random.key(0), 0)
+    assert (none.shape, random.key_data(none).shape) == ((0,), (0, 2))
+    assert random.bits(random.key(0), (0,)).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["philox2x32", "philox4x32", "threefry4x32", "rbg", "unsafe_rbg"])
+def test_other_generators_run_under_jit_and_vmap(name):
+    key = random.key(4, impl=name)
+    assert random.key_impl(key) == name
+    draw = lambda key: random.normal(random.fold_in(key, 1), (3,))
+    keys = random.split(key, 3)
+    np.testing.assert_allclose(jit(draw)(key), draw(key), rtol=1e-6)
+    apart = jnp.stack([draw(one) for one in keys])
+    np.testing.assert_allclose(jit(vmap(draw))(keys), apart, rtol=1e-6)
+    np.testing.assert_array_equal(keys == keys[1], [False, True, False])
+
+
+def test_a_generator_of_ones_own():
+    counting = PRNGImpl(
+        (1,),
+        seed=lambda seed: seed.astype(jnp.uint32)[None],
+        split=lambda words, shape: (
+            words + jnp.arange(np.prod(shape), dtype=jnp.uint32).reshape(*shape, 1)
+        ),
+        random_bits=lambda words, width, shape: jnp.full(shape, words[0]).astype(f"uint{width}"),
+        fold_in=lambda words, data: words + data,
+        name="counting",
+        tag="count",
+    )
+    key = random.key(7, impl=counting)
+    assert str(key.dtype) == "key<count>"
+    np.testing.assert_array_equal(random.key_data(random.split(key, 3)), [[7], [8], [9]])
+    np.testing.assert_array_equal(random.bits(random.fold_in(key, 2), (2,), "uint8"), [9, 9])
+    np.testing.assert_array_equal(jit(lambda key: random.bits(key, (2,)))(key), [7, 7])

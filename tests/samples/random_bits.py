@@ -1,32 +1,60 @@
-"""Samples of the primitives of random keys."""
+"""Samples of random bits: on words, on arrays of keys."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-import frit
-from frit.primitives import random_bits as r
-from tests.samples import Sample, integers
+from frit.ir.types import ShapedArray
+from frit.primitives.random_bits import (
+    THREEFRY,
+    KeyTy,
+    keys_of,
+    random_bits,
+    random_clone,
+    random_fold_in,
+    random_seed,
+    random_split,
+    random_unwrap,
+    random_wrap,
+    threefry2x32,
+)
+from frit.runtime.array import Array
+from tests.samples import Sample
 
-_words = lambda *shape, seed=0: integers(*shape, seed=seed, low=0, high=2**32, dtype="u4")
-_key, _keys = frit.random.key(7), frit.random.split(frit.random.key(8), 3)
-_fry = {"impl": _key.dtype._impl}
+
+def words(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.RandomState(seed).randint(0, 2**32, shape, np.uint64).astype(np.uint32)
+
+
+def keys(*shape: int) -> Array:
+    """An array of keys, as no NumPy array can be."""
+    data = keys_of(words(*shape, 2))
+    return Array(data, ShapedArray(shape, KeyTy(THREEFRY)))
+
+
+def of_keys(primitive: Any, *others: Any, **params: Any) -> list[Sample]:
+    """The primitive on one key, and on arrays of keys."""
+    shapes = ((), (3,), (2, 3), (0,))
+    return [Sample(primitive, (keys(*shape), *others), params, smooth=False) for shape in shapes]
+
 
 SAMPLES = [
-    Sample(r.threefry2x32, tuple(_words(4, seed=i) for i in range(4))),
-    Sample(r.threefry2x32, (_words(), _words(seed=1), _words(5, seed=2), _words(5, seed=3))),
-    Sample(r.random_wrap, (_words(2),), _fry),
-    Sample(r.random_wrap, (_words(3, 2),), _fry),
-    Sample(r.random_unwrap, (_key,)),
-    Sample(r.random_unwrap, (_keys,)),
-    Sample(r.random_seed, (np.int32(42),), _fry),
-    Sample(r.random_seed, (np.array([-1, 5], np.int32),), _fry),
-    Sample(r.random_split, (_key,), {"shape": (2,)}),
-    Sample(r.random_split, (_keys,), {"shape": (2, 2)}),
-    Sample(r.random_fold_in, (_key, np.uint32(3))),
-    Sample(r.random_fold_in, (_keys, np.array([1, 2, 3], np.uint32))),
-    Sample(r.random_clone, (_keys,)),
-    Sample(r.random_bits, (_key,), {"bit_width": 32, "shape": (5,)}),
-    Sample(r.random_bits, (_key,), {"bit_width": 8, "shape": (3, 3)}),
-    Sample(r.random_bits, (_keys,), {"bit_width": 16, "shape": (4,)}),
+    Sample(threefry2x32, (words(), words(seed=1), words(3), words(3, seed=2)), smooth=False),
+    Sample(threefry2x32, tuple(words(2, 9, seed=i) for i in range(4)), smooth=False),
+    Sample(threefry2x32, tuple(words(0, seed=i) for i in range(4)), smooth=False, note="empty"),
+    Sample(threefry2x32, (np.uint32(0),) * 4, smooth=False, note="scalars"),
+    Sample(random_wrap, (words(3, 2),), {"impl": THREEFRY}, smooth=False),
+    Sample(random_seed, (np.int32(42),), {"impl": THREEFRY}, smooth=False),
+    Sample(random_seed, (np.array([0, -1, 7], np.int32),), {"impl": THREEFRY}, smooth=False),
+    *of_keys(random_unwrap, impl=THREEFRY),
+    *of_keys(random_clone),
+    *of_keys(random_split, shape=(2,)),
+    *of_keys(random_fold_in, np.uint32(5)),
+    *(
+        sample
+        for width in (8, 16, 32)
+        for sample in of_keys(random_bits, bit_width=width, shape=(5,))
+    ),
 ]
