@@ -1,4 +1,4 @@
-"""Symbolic dimensions: integer polynomials that trace, print, differentiate and map like numbers."""
+"""Symbolic dimensions: integer polynomials that trace, print, differentiate like numbers."""
 
 import pytest
 from hypothesis import given, settings
