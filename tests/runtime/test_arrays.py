@@ -1,4 +1,4 @@
-"""Arrays: immutable, printable, exchangeable without a copy, and never an alias of what users write."""
+"""Arrays: immutable, printable, exchanged without a copy, never an alias of what users write."""
 
 import copy
 import pickle
