@@ -22,6 +22,7 @@ from numpy import (
 from numpy.exceptions import ComplexWarning
 
 from frit.numpy import fft, linalg
+from frit.numpy.array_api_info import __array_api_version__, __array_namespace_info__
 from frit.numpy.concatenators import (
     c_,
     r_,
@@ -495,6 +496,8 @@ from frit.runtime.array import Array as ndarray
 
 __all__ = [
     "ComplexWarning",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "absolute",
     "acos",

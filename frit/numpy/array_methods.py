@@ -30,6 +30,7 @@ from frit.numpy import (
     taking,
     ufuncs,
 )
+from frit.numpy.array_api_info import check_api_version
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.operands import is_arraylike
 from frit.primitives.refs import AbstractRef
@@ -134,8 +135,7 @@ def _contains(self: Any, other: Any) -> bool:
 
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"array API version {api_version!r} is not one of 2021.12 to 2024.12")
+    check_api_version(api_version)
     return __import__("frit.numpy", fromlist=["numpy"])
 
 

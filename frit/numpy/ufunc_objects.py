@@ -48,12 +48,16 @@ class ufunc:
     ) -> None:
         self.__doc__ = func.__doc__
         self.__name__ = name or func.__name__
-        self._func, self._identity = func, identity
+        self._function, self._identity = func, identity
         self._nin, self._nout = operator.index(nin), operator.index(nout)
         self._nargs = operator.index(nargs or nin)
         self._call = call or vectorize(func)
         self._reduce, self._accumulate = reduce, accumulate
         self._at, self._reduceat = at, reduceat
+
+    @property
+    def _func(self) -> Function:
+        return self._function
 
     @property
     def nin(self) -> int:
