@@ -168,7 +168,7 @@ def _det_of_three(a: Any) -> Any:
 
 @custom_jvp
 def _det(a: Any) -> Any:
-    """The product of the pivots; where a part of it is out of range, exp of the sum of logarithms."""
+    """The product of the pivots; where that is out of range, exp of the sum of logarithms."""
     factors, pivots, _ = lax_linalg.lu(a)
     values, parity = _diagonal(factors), _parity(pivots)
     direct = prod(values, axis=-1) * _sign_of(parity, a.dtype)

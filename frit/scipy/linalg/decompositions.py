@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from frit import lax
+from frit.api.jitting import jit
 from frit.lax import linalg as lax_linalg
 from frit.lax.polar import qdwh
 from frit.numpy.contraction import matmul
@@ -244,7 +245,7 @@ def _polar_of_one(a: Any, side: str, method: str, eps: Any, max_iterations: Any)
     )
 
 
-@jitted(static_argnames=("side", "method", "eps", "max_iterations"))
+@partial(jit, static_argnames=("side", "method", "eps", "max_iterations"))
 def polar(
     a: Any,
     side: str = "right",
@@ -321,7 +322,7 @@ def _complex_schur_of_one(form: Any, vectors: Any) -> tuple[Any, Any]:
     return lax.fori_loop(1, n, step, (form, vectors)) if n > 1 else (form, vectors)
 
 
-@jitted(static_argnames=("check_finite",))
+@partial(jit, static_argnames=("check_finite",))
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur form of Z T Z^T: the blocks of the real form T made triangular."""
     T, Z = promote_dtypes_complex(asarray(T), asarray(Z))
@@ -348,5 +349,4 @@ def hessenberg(
         return form
     inner = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
     whole = lax.pad(inner, inner.dtype.type(0), ((0, 0, 0),) * (inner.ndim - 2) + ((1, 0, 0),) * 2)
-    first = zeros((n, n), a.dtype).at[0, 0].set(1)
-    return form, whole + first
+    return form, whole.at[..., 0, 0].set(1)

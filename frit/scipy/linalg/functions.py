@@ -14,12 +14,12 @@ import numpy as np
 
 from frit import lax
 from frit.api.autodiff import jvp
+from frit.api.jitting import jit
 from frit.lax import linalg as lax_linalg
 from frit.numpy import linalg as numpy_linalg
 from frit.numpy.creation import asarray
 from frit.numpy.dtype_info import finfo
 from frit.numpy.grids import eye, triu
-from frit.numpy.jitted import jitted
 from frit.numpy.linalg.decompositions import adjoint
 from frit.numpy.promotion import promote_dtypes_inexact
 from frit.numpy.reductions import any as any_
@@ -108,7 +108,7 @@ def _expm_of_one(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     return where(halvings > max_squarings, lax.full_like(result, float("nan")), result)
 
 
-@jitted(static_argnames=("upper_triangular", "max_squarings"))
+@partial(jit, static_argnames=("upper_triangular", "max_squarings"))
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
     """The exponential of square matrices (…, n, n); nan where it needs more than max_squarings.
 
@@ -121,7 +121,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return one(A) if A.ndim == 2 else vectorize(one, signature="(n,n)->(n,n)")(A)
 
 
-@jitted(static_argnames=("method", "compute_expm"))
+@partial(jit, static_argnames=("method", "compute_expm"))
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """(expm(A), its derivative along E), or the derivative alone."""
     A, E = promote_dtypes_inexact(asarray(A), asarray(E))
@@ -156,7 +156,7 @@ def _by_superdiagonals(first: Any, following: Callable[[Any], Any]) -> Any:
     return diag(first) + (lax.fori_loop(1, n, step, empty) if n > 1 else empty)
 
 
-@jitted
+@jit
 def _sqrtm(a: Any) -> Any:
     """With U^2 = T: u_ij = (t_ij - sum over i < k < j of u_ik u_kj) / (u_ii + u_jj)."""
     form, vectors = schur(a, output="complex")

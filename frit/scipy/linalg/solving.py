@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from frit import lax
+from frit.api.jitting import jit
 from frit.lax import linalg as lax_linalg
 from frit.numpy import linalg as numpy_linalg
 from frit.numpy.creation import asarray
@@ -206,7 +207,7 @@ def _sylvester_of_one(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     return where(singular, lax.full_like(x, float("nan")), x)
 
 
-@jitted(static_argnames=("method",))
+@partial(jit, static_argnames=("method",))
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
     """X with A X + X B = C; nan where an eigenvalue of A is, up to `tol`, minus one of B.
 

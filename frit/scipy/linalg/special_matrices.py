@@ -245,7 +245,7 @@ def invhilbert(n: int) -> Any:
 def _check_kind(kind: str | None) -> str:
     kinds = ["symmetric", "lower", "upper"]
     if kind is not None and kind not in kinds:
-        raise ValueError(f"Expected kind to be on of: {kinds}; got {kind}")
+        raise ValueError(f"Expected kind to be one of: {kinds}; got {kind}")
     return kind or "symmetric"
 
 

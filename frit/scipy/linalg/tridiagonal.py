@@ -6,14 +6,15 @@ Values alone come by bisection: the signs of the pivots of T - x count the eigen
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from frit import lax
+from frit.api.jitting import jit
 from frit.lax import linalg as lax_linalg
 from frit.numpy.creation import asarray
-from frit.numpy.jitted import jitted
 from frit.numpy.promotion import broadcast_to
 from frit.numpy.reductions import max as max_
 from frit.numpy.reductions import min as min_
@@ -85,7 +86,7 @@ def _bisect(d: Any, sizes: Any, tol: Any, wanted: range) -> Any:
     return 0.5 * (low + high)
 
 
-@jitted(static_argnames=("eigvals_only", "select", "select_range"))
+@partial(jit, static_argnames=("eigvals_only", "select", "select_range"))
 def eigh_tridiagonal(
     d: Any,
     e: Any,
