@@ -2,3 +2,4 @@
 
 from frit.scipy import linalg as linalg
 from frit.scipy import special as special
+from frit.scipy import stats as stats

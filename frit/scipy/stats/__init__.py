@@ -1,0 +1,32 @@
+"""jax.scipy.stats: distributions, a module each, and statistics of samples."""
+
+from frit.scipy.stats import bernoulli as bernoulli
+from frit.scipy.stats import beta as beta
+from frit.scipy.stats import betabinom as betabinom
+from frit.scipy.stats import binom as binom
+from frit.scipy.stats import cauchy as cauchy
+from frit.scipy.stats import chi2 as chi2
+from frit.scipy.stats import dirichlet as dirichlet
+from frit.scipy.stats import expon as expon
+from frit.scipy.stats import gamma as gamma
+from frit.scipy.stats import gennorm as gennorm
+from frit.scipy.stats import geom as geom
+from frit.scipy.stats import gumbel_l as gumbel_l
+from frit.scipy.stats import gumbel_r as gumbel_r
+from frit.scipy.stats import laplace as laplace
+from frit.scipy.stats import logistic as logistic
+from frit.scipy.stats import multinomial as multinomial
+from frit.scipy.stats import multivariate_normal as multivariate_normal
+from frit.scipy.stats import nbinom as nbinom
+from frit.scipy.stats import norm as norm
+from frit.scipy.stats import pareto as pareto
+from frit.scipy.stats import poisson as poisson
+from frit.scipy.stats import t as t
+from frit.scipy.stats import truncnorm as truncnorm
+from frit.scipy.stats import uniform as uniform
+from frit.scipy.stats import vonmises as vonmises
+from frit.scipy.stats import wrapcauchy as wrapcauchy
+from frit.scipy.stats.density_estimate import gaussian_kde as gaussian_kde
+from frit.scipy.stats.samples import mode as mode
+from frit.scipy.stats.samples import rankdata as rankdata
+from frit.scipy.stats.samples import sem as sem
