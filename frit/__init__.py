@@ -25,13 +25,18 @@ from frit import (  # noqa: E402
     flatten_util,
     interpreters,
     lax,
+    memory,
+    monitoring,
     nn,
     numpy,
     ops,
+    profiler,
     random,
     ref,
     scipy,
+    sharding,
     stages,
+    test_util,
     tree,
     tree_util,
     typing,
@@ -65,6 +70,7 @@ from frit.api.devices import (  # noqa: E402
     process_index,
     typeof,
 )
+from frit.api.environment import print_environment_info  # noqa: E402
 from frit.api.gradients import fwd_and_bwd, grad, value_and_grad  # noqa: E402
 from frit.api.jacobians import hessian, jacfwd, jacobian, jacrev  # noqa: E402
 from frit.api.jitting import jit  # noqa: E402
@@ -92,15 +98,26 @@ from frit.config import (  # noqa: E402
     explain_cache_misses,
     legacy_prng_key,
     log_compiles,
+    make_user_context,
+    no_execution,
+    no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
     softmax_custom_jvp,
     threefry_partitionable,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 from frit.ir.dims import Dim  # noqa: E402
 from frit.ir.dtypes import float0  # noqa: E402
 from frit.ir.types import ShapeDtypeStruct  # noqa: E402
 from frit.ref import Ref, freeze, new_ref  # noqa: E402
 from frit.runtime.device import Device  # noqa: E402
+from frit.sharding import NamedSharding, Shard, make_mesh, set_mesh  # noqa: E402
+from frit.sharding import PartitionSpec as P  # noqa: E402
+
+checking_leaks = check_tracer_leaks
 
 __version__ = "0.1.0"

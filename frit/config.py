@@ -99,6 +99,10 @@ class Setting:
     def __call__(self, value: Any = True) -> Any:
         return self._within(value)
 
+    def get_global(self) -> Any:
+        """The value outside of all `with` blocks."""
+        return self.global_value
+
     def __bool__(self) -> bool:
         return bool(self.value)
 
@@ -171,6 +175,27 @@ traceback_filtering = _setting(
     "traceback_filtering", str, "auto", "how frames of frit are hidden from tracebacks",
     choices=("off", "tracebackhide", "remove_frames", "quiet_stack_frames", "auto"),
 )  # fmt: skip
+no_tracing = _setting("no_tracing", bool, False, "raise RuntimeError where a function is traced")
+no_execution = _setting(
+    "no_execution", bool, False, "raise RuntimeError where a program runs", affects_tracing=True
+)
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+transfer_guard = _setting(
+    "transfer_guard", str, None, "what copies between host and device do; here there are none",
+    choices=_GUARDS,
+)  # fmt: skip
+transfer_guard_host_to_device = _setting(
+    "transfer_guard_host_to_device", str, None, "as transfer_guard, in one direction",
+    choices=_GUARDS,
+)  # fmt: skip
+transfer_guard_device_to_host = _setting(
+    "transfer_guard_device_to_host", str, None, "as transfer_guard, in one direction",
+    choices=_GUARDS,
+)  # fmt: skip
+transfer_guard_device_to_device = _setting(
+    "transfer_guard_device_to_device", str, None, "as transfer_guard, in one direction",
+    choices=_GUARDS,
+)  # fmt: skip
 platforms = _setting("platforms", str, None, "platforms asked for; frit has `cpu`")
 platform_name = _setting("platform_name", str, "", "older spelling of `platforms`")
 default_device = _setting("default_device", object, None, "device of new arrays")
@@ -206,6 +231,11 @@ def trace_settings() -> tuple[Any, ...]:
     return _Global.trace_settings
 
 
+def names_of_trace_settings() -> tuple[str, ...]:
+    """The names of those settings, in the same order."""
+    return tuple(setting.name for setting in _TRACING)
+
+
 _TRACING = tuple(setting for setting in _TABLE.values() if setting.affects_tracing)
 
 
@@ -213,6 +243,23 @@ class _Global:
     """The global values of the settings that affect tracing, kept ready for cache keys."""
 
     trace_settings = tuple(setting.global_value for setting in _TRACING)
+
+
+def make_user_context(default_value: Any = None) -> Setting:
+    """A setting of the user's own; what is traced depends on its value, which must be hashable.
+
+    precision = make_user_context("low")
+    with precision("high"):
+        f(x)                          # traced for "high"; precision.value reads it
+    """
+    global _TRACING
+    setting = Setting(
+        f"user_context_{len(_TRACING)}", object, default_value, "a setting of the user's",
+        affects_tracing=True, global_value=default_value,
+    )  # fmt: skip
+    _TRACING = (*_TRACING, setting)
+    _Global.trace_settings = tuple(s.global_value for s in _TRACING)
+    return setting
 
 
 class Config:

@@ -53,6 +53,14 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def user_stack_level() -> int:
+    """The `stacklevel` with which a warning names the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and _is_internal(frame.f_code):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level
+
+
 def source_info(name_stack: tuple[str, ...] = ()) -> SourceInfo:
     """The place in user code that is running now."""
     frame = user_frame()

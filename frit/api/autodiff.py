@@ -1,4 +1,4 @@
-"""grad and its kin: derivatives of functions of pytrees."""
+"""Derivatives of functions of pytrees, as linear maps: jvp, linearize, vjp, linear_transpose."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from frit import trees
 from frit.api import signatures
-from frit.api.mapping import vmap
 from frit.ir import dtypes
 from frit.ir.dtypes import float0
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, run_jaxpr
+from frit.ir.jaxpr import Jaxpr, run_jaxpr
+from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.elementwise import constant
+from frit.runtime.array import Array, array_of
 from frit.transforms import jvp as forward
 from frit.transforms import split
 from frit.transforms.linear import LinearOperand, Zero, instantiate, is_zero, zeros
@@ -27,12 +25,13 @@ def _flat(
     function: Callable[..., Any], tree: trees.PyTreeDef, out: list[Any]
 ) -> Callable[..., Any]:
     """`function(*args)` from leaves to leaves; the tree of results goes to `out`."""
+    check = signatures.result_check(function, "differentiation")
 
     def flat(*leaves: Any) -> list[Any]:
-        values, out_tree = trees.flatten(function(*tree.unflatten(leaves)))
+        result = function(*tree.unflatten(leaves))
+        values, out_tree = trees.flatten(result)
         out[:] = [out_tree]
-        for v in values:
-            _check_result(v)
+        check(result, values)
         return values
 
     return flat
@@ -42,6 +41,7 @@ def _flat_with_aux(
     function: Callable[..., Any], tree: trees.PyTreeDef, out: list[Any]
 ) -> Callable[..., Any]:
     """As `_flat`, for functions that return (result, auxiliary data): aux leaves come last."""
+    check = signatures.result_check(function, "differentiation")
 
     def flat(*leaves: Any) -> list[Any]:
         pair = function(*tree.unflatten(leaves))
@@ -53,21 +53,24 @@ def _flat_with_aux(
         values, out_tree = trees.flatten(pair[0])
         aux, aux_tree = trees.flatten(pair[1])
         out[:] = [out_tree, aux_tree, len(values)]
-        for v in values:
-            _check_result(v)
+        check(pair[0], values)
         return [*values, *aux]
 
     return flat
 
 
-def _check_result(value: Any) -> None:
-    try:
-        typeof(value)
-    except TypeError:
-        raise TypeError(
-            f"the differentiated function returned {value!r} of type {type(value)}, which is not a "
-            "valid JAX type. Return arrays, scalars or pytrees of them."
-        ) from None
+def as_arrays(values: Sequence[Any]) -> list[Any]:
+    """Results of a differentiated function: outside of traces, scalars are made Arrays."""
+    if current_interpreter() is not bottom_interpreter():
+        return list(values)
+    return [
+        array_of(v) if not isinstance(v, (Array, Tracer)) and not _is_float0(v) else v
+        for v in values
+    ]
+
+
+def _is_float0(value: Any) -> bool:
+    return getattr(value, "dtype", None) == float0
 
 
 def _check_tangents(primals: Sequence[Any], tangents: Sequence[Any], who: str) -> list[Any]:
@@ -113,10 +116,11 @@ def jvp(
         )
     values, tree = trees.flatten(tuple(primals))
     moved, tangent_tree = trees.flatten(tuple(tangents))
-    if tree != tangent_tree:
+    if tree != tangent_tree or type(primals) is not type(tangents):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
-            f"have tree structure {tree} whereas tangents have tree structure {tangent_tree}."
+            f"have tree structure {trees.structure(primals)} whereas tangents have tree structure "
+            f"{trees.structure(tangents)}."
         )
     moved = _check_tangents(values, moved, "jvp")
     out: list[Any] = []
@@ -124,40 +128,51 @@ def jvp(
         results, t_out = forward.jvp(_flat_with_aux(fun, tree, out), values, moved)
         out_tree, aux_tree, n = out
         return (
-            out_tree.unflatten(results[:n]),
-            out_tree.unflatten(map(instantiate, t_out[:n])),
+            out_tree.unflatten(as_arrays(results[:n])),
+            out_tree.unflatten(as_arrays([instantiate(t) for t in t_out[:n]])),
             aux_tree.unflatten(results[n:]),
         )
     results, t_out = forward.jvp(_flat(fun, tree, out), values, moved)
-    return out[0].unflatten(results), out[0].unflatten(map(instantiate, t_out))
+    moved = [instantiate(t) for t in t_out]
+    return out[0].unflatten(as_arrays(results)), out[0].unflatten(as_arrays(moved))
+
+
+class _LinearStatic:
+    """What of a linear map is not a residual."""
+
+    def __init__(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any, primal_types: Any,
+                 nonzero: Any, tangent_types: Any) -> None:  # fmt: skip
+        self.jaxpr, self.in_tree, self.out_tree = jaxpr, in_tree, out_tree
+        self.primal_types, self.nonzero, self.tangent_types = primal_types, nonzero, tangent_types
 
 
 class LinearMap:
-    """The linear function that `linearize` returns: tangents of arguments to tangents of results."""
+    """The linear function that `linearize` returns: tangents of arguments to tangents of results.
 
-    def __init__(self, jaxpr: Jaxpr, consts: Any, in_tree: Any, out_tree: Any, primals: Any,
-                 nonzero: Any, tangent_types: Any) -> None:  # fmt: skip
-        self.jaxpr_and_consts = ClosedJaxpr(jaxpr, consts)
-        self.in_tree, self.out_tree = in_tree, out_tree
-        self._primal_types, self._nonzero, self._types = primals, nonzero, tangent_types
+    It is a pytree whose leaves are the residuals.
+    """
+
+    def __init__(self, residuals: Sequence[Any], static: _LinearStatic) -> None:
+        self.residuals, self._static = list(residuals), static
 
     @property
     def jaxpr(self) -> Jaxpr:
-        return self.jaxpr_and_consts.jaxpr
+        return self._static.jaxpr
 
     @property
     def func(self) -> functools.partial[Any]:
         """The function as a partial of its jaxpr, where other code looks for it."""
-        return functools.partial(run_jaxpr, self.jaxpr, self.jaxpr_and_consts.consts)
+        return functools.partial(run_jaxpr, self.jaxpr, self.residuals)
 
     def __call__(self, *tangents: Any) -> Any:
+        static = self._static
         leaves, tree = trees.flatten(tangents)
-        if tree != self.in_tree:
+        if tree != static.in_tree:
             raise TypeError(
                 "linearized function called with a different tree structure of tangents: expected "
-                f"{self.in_tree}, got {tree}."
+                f"{static.in_tree}, got {tree}."
             )
-        for t, want in zip(leaves, self._primal_types, strict=True):
+        for t, want in zip(leaves, static.primal_types, strict=True):
             have = typeof(t)
             if (have.shape, have.dtype) != (want.shape, want.dtype):  # type: ignore[attr-defined]
                 raise ValueError(
@@ -165,14 +180,21 @@ class LinearMap:
                     f"primal values: got tangent aval {have} for primal aval {want} but expected "
                     f"{want}."
                 )
-        closed = self.jaxpr_and_consts
-        found = iter(run_jaxpr(closed.jaxpr, closed.consts, *leaves))
-        return self.out_tree.unflatten(
-            [
-                next(found) if nz else zeros(t)
-                for nz, t in zip(self._nonzero, self._types, strict=True)
-            ]
+        found = iter(run_jaxpr(static.jaxpr, self.residuals, *leaves))
+        return static.out_tree.unflatten(
+            as_arrays(
+                [
+                    next(found) if nz else zeros(t)
+                    for nz, t in zip(static.nonzero, static.tangent_types, strict=True)
+                ]
+            )
         )
+
+    def __repr__(self) -> str:
+        return f"LinearMap({self.jaxpr}, {self.residuals})"
+
+
+trees.register_node(LinearMap, lambda f: (f.residuals, f._static), lambda s, r: LinearMap(r, s))
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -186,78 +208,151 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     kept = lin.nonzero_out[:n]
     jaxpr = lin.jaxpr.replace(outvars=lin.jaxpr.outvars[: sum(kept)])
     types = [typeof(v).tangent_type() for v in values]
-    linear = LinearMap(jaxpr, lin.consts, tree, out[0], types, kept, lin.tangent_types[:n])
-    result = out[0].unflatten(lin.results[:n])
+    static = _LinearStatic(jaxpr, tree, out[0], types, kept, lin.tangent_types[:n])
+    linear = LinearMap(lin.consts, static)
+    result = out[0].unflatten(as_arrays(lin.results[:n]))
     if has_aux:
         return result, linear, out[1].unflatten(lin.results[n:])
     return result, linear
 
 
+class NotNeeded:
+    """Stands in `VJP.args_res` for an argument that the backward pass does not read."""
+
+    def __repr__(self) -> str:
+        return "NotNeeded()"
+
+
+trees.register_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())
+
+
 class VJP:
     """The function that `vjp` returns: cotangents of results to cotangents of arguments.
 
-    It is a pytree whose leaves are the residuals.
+    It is a pytree whose leaves are the residuals.  args_res: those of them that are arguments, in a
+    list as the arguments were, with `NotNeeded()` for the others; they may be taken out (set to
+    None) and put back before the call.  opaque_residuals: all other residuals.
     """
 
-    def __init__(self, residuals: list[Any], static: _VJPStatic) -> None:
-        self.residuals, self._static = residuals, static
+    def __init__(
+        self, args_res: list[Any], opaque_residuals: list[Any], static: _VJPStatic
+    ) -> None:
+        self.args_res, self.opaque_residuals, self._static = args_res, opaque_residuals, static
+
+    in_tree = property(lambda self: self._static.in_tree)
+    out_tree = property(lambda self: self._static.out_tree)
+    jaxpr = property(lambda self: self._static.jaxpr)
+
+    def _residuals(self) -> list[Any]:
+        """The values of the jaxpr's constvars."""
+        static = self._static
+        try:
+            leaves = static.in_tree.flatten_up_to(tuple(self.args_res))
+        except ValueError as error:
+            raise ValueError(
+                "the args_res of a VJP must have the structure of the arguments of "
+                f"{static.name}: {error}"
+            ) from None
+        found = []
+        for kind, i in static.sources:
+            value = leaves[i] if kind == "arg" else self.opaque_residuals[i]
+            if value is None:
+                raise ValueError(
+                    f"the backward pass of {static.name} reads an argument that was set to None in "
+                    "args_res: put its value back before calling the VJP function."
+                )
+            found.append(value)
+        return found
 
     def __call__(self, *cotangents: Any) -> Any:
         static = self._static
         if len(cotangents) != 1:
             raise TypeError(
-                "The function returned by `jax.vjp` applied to "
-                f"{static.name} was called with {len(cotangents)} arguments, but functions returned "
-                "by `jax.vjp` must be called with a single argument corresponding to the single "
-                "value returned by the function."
+                f"The function returned by `jax.vjp` applied to {static.name} was called with "
+                f"{len(cotangents)} arguments, but functions returned by `jax.vjp` must be called "
+                "with a single argument corresponding to the single value returned by the function "
+                "being differentiated (even if that returned value is a tuple or other container)."
+                " For example, for a function that returns (x, y), write f_vjp((x_bar, y_bar))."
             )
         leaves, tree = trees.flatten(cotangents[0])
         if tree != static.out_tree:
-            difference = trees.first_difference(
-                static.out_tree.unflatten([0] * static.out_tree.num_leaves), cotangents[0]
-            )
-            raise ValueError(
-                f"unexpected tree structure of argument to vjp function: expected {static.out_tree}"
-                f", the structure of the result of {static.name}, but got {tree} ({difference})."
-            )
+            raise ValueError(_tree_mismatch(static, cotangents[0]))
         given = [
             _check_cotangent(ct, t, static.name)
             for ct, t in zip(leaves, static.tangent_types, strict=True)
         ]
         given = [ct for ct, nz in zip(given, static.nonzero_out, strict=True) if nz]
         operands = [LinearOperand(v.aval) for v in static.jaxpr.invars]
-        found = backward_pass(static.jaxpr, self.residuals, operands, given)
-        return static.in_tree.unflatten(map(instantiate, found))
+        found = backward_pass(static.jaxpr, self._residuals(), operands, given)
+        return static.in_tree.unflatten(as_arrays([instantiate(ct) for ct in found]))
+
+    def __repr__(self) -> str:
+        return (
+            f"VJP({self._static.name}, in_tree={self.in_tree}, out_tree={self.out_tree}, "
+            f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})"
+        )
 
 
 class _VJPStatic:
     """What of a VJP is not a residual."""
 
     def __init__(self, name: str, jaxpr: Jaxpr, in_tree: Any, out_tree: Any, nonzero_out: Any,
-                 tangent_types: Any) -> None:  # fmt: skip
-        self.name, self.jaxpr = name, jaxpr
+                 tangent_types: Any, sources: Any) -> None:  # fmt: skip
+        self.name, self.jaxpr, self.sources = name, jaxpr, sources
         self.in_tree, self.out_tree = in_tree, out_tree
         self.nonzero_out, self.tangent_types = nonzero_out, tangent_types
 
 
-trees.register_node(VJP, lambda f: (f.residuals, f._static), lambda s, r: VJP(list(r), s))
+trees.register_node(
+    VJP,
+    lambda f: ((f.args_res, f.opaque_residuals), f._static),
+    lambda static, children: VJP(*children, static),
+)
+
+
+def _tree_mismatch(static: _VJPStatic, cotangent: Any) -> str:
+    example = static.out_tree.unflatten([0] * static.out_tree.num_leaves)
+    lines = [
+        f"  * out{trees.keystr(path)} was a {a} in the original output, but a {b} here, so {why}."
+        for path, a, b, why in trees.equality_errors(example, cotangent)
+    ]
+    return (
+        "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
+        "match the pytree structure of the differentiated function "
+        f"{static.name}.\n\nBut the tree structures differ:\n" + "\n".join(lines)
+    )
+
+
+def _with_arguments_apart(
+    values: Sequence[Any], consts: Sequence[Any], tree: Any
+) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+    """Residuals divided into arguments and others, and where each of them is now."""
+    positions = {id(v): i for i, v in reversed(list(enumerate(values)))}
+    args: list[Any] = [NotNeeded()] * len(values)
+    opaque: list[Any] = []
+    sources: list[tuple[str, int]] = []
+    for c in consts:
+        at = positions.get(id(c))
+        if at is None:
+            sources.append(("opaque", len(opaque)))
+            opaque.append(c)
+        else:
+            sources.append(("arg", at))
+            args[at] = c
+    return list(tree.unflatten(args)), opaque, tuple(sources)
 
 
 def _check_cotangent(ct: Any, want: ShapedArray, name: str) -> Any:
     if is_zero(ct):
         return ct
     have = typeof(ct)
-    if have.dtype != want.dtype and not (want.dtype == float0):  # type: ignore[attr-defined]
+    dtype_differs = have.dtype != want.dtype and want.dtype != float0  # type: ignore[attr-defined]
+    if dtype_differs or have.shape != want.shape:  # type: ignore[attr-defined]
+        have_text, want_text = (t.str_short().removeprefix("~") for t in (have, want))
         raise ValueError(
-            f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got "
-            f"{have.str_short()}, but expected {want.str_short()} because the corresponding output "
-            f"of {name} has that type."
-        )
-    if have.shape != want.shape:  # type: ignore[attr-defined]
-        raise ValueError(
-            f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got "
-            f"{have.str_short()}, but expected {want.str_short()} because the corresponding output "
-            f"of {name} has that shape."
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{have_text}, but expected {want_text} because the corresponding output of the "
+            f"differentiated function {name} had JAX type {want_text}"
         )
     return ct
 
@@ -271,12 +366,13 @@ def vjp(
     """
     signatures.check_callable(fun, "vjp")
     values, tree = trees.flatten(primals)
-    return _vjp(fun, values, tree, has_aux)
+    return vjp_flat(fun, values, tree, has_aux)
 
 
-def _vjp(fun: Callable[..., Any], values: list[Any], tree: Any, has_aux: bool) -> Any:
+def vjp_flat(fun: Callable[..., Any], values: list[Any], tree: Any, has_aux: bool) -> Any:
+    """As `vjp`, of arguments that are flat."""
     for v in values:
-        _check_argument(v)
+        check_argument(v)
     out: list[Any] = []
     flat = (_flat_with_aux if has_aux else _flat)(fun, tree, out)
     lin = split.linearize(flat, values, description="vjp")
@@ -284,15 +380,17 @@ def _vjp(fun: Callable[..., Any], values: list[Any], tree: Any, has_aux: bool) -
     kept = lin.nonzero_out[:n]
     jaxpr = lin.jaxpr.replace(outvars=lin.jaxpr.outvars[: sum(kept)])
     name = signatures.function_name(fun)
-    static = _VJPStatic(name, jaxpr, tree, out[0], kept, lin.tangent_types[:n])
-    result = out[0].unflatten(lin.results[:n])
-    pullback = VJP(lin.consts, static)
+    args, opaque, sources = _with_arguments_apart(values, lin.consts, tree)
+    static = _VJPStatic(name, jaxpr, tree, out[0], kept, lin.tangent_types[:n], sources)
+    result = out[0].unflatten(as_arrays(lin.results[:n]))
+    pullback = VJP(args, opaque, static)
     if has_aux:
         return result, pullback, out[1].unflatten(lin.results[n:])
     return result, pullback
 
 
-def _check_argument(value: Any) -> None:
+def check_argument(value: Any) -> None:
+    """TypeError for what is no array and no number."""
     try:
         typeof(value)
     except TypeError:
@@ -310,374 +408,63 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     values, tree = trees.flatten(primals)
     from_types = [_shaped(v) for v in values]
     inexact = [dtypes.is_inexact(t.dtype) for t in from_types]
-    if not all(inexact) and not all(dtypes.is_integer(t.dtype) for t in from_types):
-        raise TypeError(
-            "linear_transpose only supports [float or complex -> float or complex, and integer -> "
-            f"integer] functions, but got input dtypes {[str(t.dtype) for t in from_types]}."
-        )
     out: list[Any] = []
     jaxpr, consts = trace_to_jaxpr(_flat(fun, tree, out), from_types)
-    out_tree, out_types = out[0], [v.aval for v in jaxpr.outvars]
+    out_dtypes = [v.aval.dtype for v in jaxpr.outvars]  # type: ignore[attr-defined]
+    floats = all(inexact) and all(map(dtypes.is_inexact, out_dtypes))
+    integers = [dtypes.is_integer(d) for d in (*[t.dtype for t in from_types], *out_dtypes)]
+    if not floats and not all(integers):
+        raise TypeError(
+            "linear_transpose only supports [float or complex -> float or complex, and integer -> "
+            f"integer] functions, but got {[str(t.dtype) for t in from_types]} -> "
+            f"{[str(d) for d in out_dtypes]}."
+        )
+    static = _TransposeStatic(jaxpr, tree, out[0], from_types)
+    return TransposedMap(consts, static)
 
-    def transposed(cotangent: Any) -> Any:
+
+class _TransposeStatic:
+    """What of a transposed function is not a constant."""
+
+    def __init__(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any, in_types: Any) -> None:
+        self.jaxpr, self.in_tree, self.out_tree, self.in_types = jaxpr, in_tree, out_tree, in_types
+
+
+class TransposedMap:
+    """The function that `linear_transpose` returns; a pytree whose leaves are its constants."""
+
+    def __init__(self, consts: Sequence[Any], static: _TransposeStatic) -> None:
+        self.consts, self._static = list(consts), static
+
+    def __call__(self, cotangent: Any) -> Any:
+        static = self._static
         leaves, ct_tree = trees.flatten(cotangent)
-        if ct_tree != out_tree:
+        if ct_tree != static.out_tree:
             raise TypeError(
-                f"cotangent tree does not match function output, expected {out_tree} but got "
-                f"{ct_tree}"
+                "cotangent tree does not match function output, expected "
+                f"{static.out_tree} but got {ct_tree}"
             )
-        for ct, t in zip(leaves, out_types, strict=True):
-            have = typeof(ct)
-            if (have.shape, have.dtype) != (t.shape, t.dtype):  # type: ignore[attr-defined]
+        for ct, v in zip(leaves, static.jaxpr.outvars, strict=True):
+            have: Any = typeof(ct)
+            if (have.shape, have.dtype) != (v.aval.shape, v.aval.dtype):
                 raise TypeError(
                     "cotangent type does not match function output, expected "
-                    f"{t.str_short()} but got {have.str_short()}"
+                    f"{v.aval.str_short()} but got {have.str_short()}"
                 )
-        operands = [LinearOperand(t) for t in from_types]
-        found = backward_pass(jaxpr, consts, operands, leaves)
-        return tree.unflatten(
-            [zeros(t) if is_zero(ct) else ct for ct, t in zip(found, from_types, strict=True)]
-        )
+        operands = [LinearOperand(t) for t in static.in_types]
+        found = backward_pass(static.jaxpr, self.consts, operands, leaves)
+        cts = [
+            zeros(t) if is_zero(ct) else ct for ct, t in zip(found, static.in_types, strict=True)
+        ]
+        return static.in_tree.unflatten(as_arrays(cts))
 
-    return transposed
+
+trees.register_node(
+    TransposedMap, lambda f: (f.consts, f._static), lambda s, consts: TransposedMap(consts, s)
+)
 
 
 def _shaped(value: Any) -> ShapedArray:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return ShapedArray(value.shape, value.dtype)
     return typeof(value)  # type: ignore[return-value]
-
-
-def _argnums(argnums: Any, args: tuple[Any, ...], name: str) -> list[int]:
-    single = not isinstance(argnums, (tuple, list))
-    numbers = [argnums] if single else list(argnums)
-    found = []
-    for n in numbers:
-        i = signatures.as_index_tuple(n, "argnums")[0]
-        if not -len(args) <= i < len(args):
-            raise ValueError(
-                f"Differentiating with respect to argnums={argnums} requires at least "
-                f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
-                f"{len(args)} positional arguments."
-            )
-        found.append(i % len(args))
-    return found
-
-
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: Any = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Any = (),
-) -> Callable[..., Any]:
-    """A function that returns (value, gradient) of the scalar function `fun`.
-
-    The gradient has the structure of argument `argnums`, or is a tuple of such for a tuple of
-    argnums.  With has_aux, `fun` returns (scalar, aux) and the value is that pair.
-    """
-    signatures.check_callable(fun, "grad")
-    _check_argnums(argnums)
-
-    @functools.wraps(fun)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        numbers = _argnums(argnums, args, signatures.function_name(fun))
-
-        def partial(*chosen: Any) -> Any:
-            full = list(args)
-            for i, x in zip(numbers, chosen, strict=True):
-                full[i] = x
-            return fun(*full, **kwargs)
-
-        functools.update_wrapper(partial, fun, assigned=("__name__",), updated=())
-        chosen = tuple(args[i] for i in numbers)
-        values, tree = trees.flatten(chosen)
-        for v in values:
-            _check_grad_input(v, holomorphic, allow_int)
-        result, pullback, *aux = _vjp(partial, values, tree, has_aux)
-        _check_grad_output(result, holomorphic)
-        found = pullback(_one(result))
-        gradient = found if isinstance(argnums, (tuple, list)) else found[0]
-        if isinstance(argnums, (tuple, list)):
-            gradient = tuple(found)
-        return ((result, aux[0]) if has_aux else result), gradient
-
-    return value_and_gradient
-
-
-def _check_argnums(argnums: Any) -> None:
-    signatures.as_index_tuple(argnums, "argnums")
-
-
-def _one(result: Any) -> Any:
-    """The cotangent that grad starts with: 1, weakly typed where the result is."""
-    return constant(result, 1)
-
-
-def _check_grad_input(value: Any, holomorphic: bool, allow_int: bool, name: str = "grad") -> None:
-    _check_argument(value)
-    dtype = typeof(value).dtype  # type: ignore[attr-defined]
-    if isinstance(dtype, dtypes.ExtendedDType):
-        raise TypeError(f"{name} cannot use a random key as an input: got {dtype}.")
-    if holomorphic:
-        if not dtypes.is_complex(dtype):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-        return
-    if dtypes.is_integer(dtype) or dtypes.is_bool(dtype):
-        if not allow_int:
-            raise TypeError(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-                f"np.inexact), but got {dtype.name}. If you want to use Boolean- or integer-valued "
-                "inputs, use vjp or set allow_int to True."
-            )
-    elif not dtypes.is_inexact(dtype):
-        raise TypeError(
-            f"{name} requires numerical-valued inputs (input dtype that is a sub-dtype of np.bool_ "
-            f"or np.number), but got {dtype.name}."
-        )
-
-
-def _check_grad_output(result: Any, holomorphic: bool, name: str = "grad") -> None:
-    leaves = trees.leaves(result)
-    if len(leaves) != 1 or trees.structure(result) != trees.LEAF:
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output was: "
-            f"{result}. Return one scalar; for auxiliary results use has_aux=True."
-        )
-    aval = typeof(result)
-    if aval.shape != ():  # type: ignore[attr-defined]
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output had shape: "
-            f"{aval.shape}. Reduce it to a scalar, e.g. with .sum(), or use jacrev."  # type: ignore[attr-defined]
-        )
-    dtype = aval.dtype  # type: ignore[attr-defined]
-    if holomorphic:
-        if not dtypes.is_complex(dtype):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif dtypes.is_complex(dtype):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex outputs, use jax.vjp "
-            "directly."
-        )
-    elif not dtypes.is_floating(dtype):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For differentiation of functions with integer outputs, use "
-            "jax.vjp directly."
-        )
-
-
-def grad(
-    fun: Callable[..., Any],
-    argnums: Any = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Any = (),
-) -> Callable[..., Any]:
-    """A function that returns the gradient of the scalar function `fun`; see `value_and_grad`.
-
-    >>> import frit as jax
-    >>> jax.grad(lambda x: x ** 2)(3.0)
-    Array(6., dtype=float32, weak_type=True)
-    """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
-
-    @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
-
-    return gradient
-
-
-def _basis(leaves: Sequence[Any]) -> tuple[Any, list[int]]:
-    """Unit vectors of the space of all elements of `leaves`: an array (total, *shape) for each."""
-    sizes = [int(np.prod(typeof(x).shape)) for x in leaves]  # type: ignore[attr-defined]
-    total, at, vectors = sum(sizes), 0, []
-    for x, n in zip(leaves, sizes, strict=True):
-        aval = typeof(x)
-        eye = np.zeros((total, n), aval.dtype)  # type: ignore[attr-defined]
-        eye[at : at + n] = np.eye(n)
-        vectors.append(eye.reshape(total, *aval.shape))  # type: ignore[attr-defined]
-        at += n
-    return vectors, sizes
-
-
-def _split_leading(stacked: Any, tree: Any, leaves: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """A tree of `leaves`' structure from the leading axis of `stacked`."""
-    at, parts = 0, []
-    for x, n in zip(leaves, sizes, strict=True):
-        shape = (*typeof(x).shape, *stacked.shape[1:])  # type: ignore[attr-defined]
-        parts.append(stacked[at : at + n].reshape(shape))
-        at += n
-    return tree.unflatten(parts)
-
-
-def jacfwd(
-    fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian of `fun`, column by column in forward mode.
-
-    Result: the tree of results, in each leaf the tree of arguments, with shape result + argument.
-    """
-    signatures.check_callable(fun, "jacfwd")
-
-    @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = _partial(fun, argnums, args, kwargs)
-        leaves, tree = trees.flatten(chosen)
-        for v in leaves:
-            _check_jacfwd_input(v, holomorphic)
-        basis, sizes = _basis(leaves)
-
-        def push(*tangents: Any) -> Any:
-            return jvp(partial, chosen, tree.unflatten(tangents), has_aux=has_aux)
-
-        aux_axes = (None, -1, None) if has_aux else (None, -1)
-        result, columns, *aux = vmap(push, out_axes=aux_axes)(*basis)
-        for leaf in trees.leaves(result):
-            _check_jac_output(leaf, holomorphic, "jacfwd")
-
-        def rows(out: Any, stacked: Any) -> Any:
-            return _split_trailing(stacked, tree, leaves, sizes, argnums)
-
-        found = trees.map(rows, result, columns)
-        return (found, aux[0]) if has_aux else found
-
-    return jacobian
-
-
-def _split_trailing(
-    stacked: Any, tree: Any, leaves: Sequence[Any], sizes: Sequence[int], argnums: Any
-) -> Any:
-    at, parts = 0, []
-    for x, n in zip(leaves, sizes, strict=True):
-        shape = (*stacked.shape[:-1], *typeof(x).shape)  # type: ignore[attr-defined]
-        parts.append(stacked[..., at : at + n].reshape(shape))
-        at += n
-    whole = tree.unflatten(parts)
-    return whole if isinstance(argnums, (tuple, list)) else whole[0]
-
-
-def _partial(fun: Any, argnums: Any, args: Any, kwargs: Any) -> tuple[Any, tuple[Any, ...]]:
-    numbers = _argnums(argnums, args, signatures.function_name(fun))
-
-    def partial(*chosen: Any) -> Any:
-        full = list(args)
-        for i, x in zip(numbers, chosen, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
-
-    return partial, tuple(args[i] for i in numbers)
-
-
-def _check_jacfwd_input(value: Any, holomorphic: bool) -> None:
-    _check_argument(value)
-    dtype = typeof(value).dtype  # type: ignore[attr-defined]
-    if holomorphic:
-        if not dtypes.is_complex(dtype):
-            raise TypeError(
-                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif not dtypes.is_floating(dtype):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex inputs or integer "
-            "inputs, use jax.jvp directly."
-        )
-
-
-def _check_jac_output(value: Any, holomorphic: bool, name: str) -> None:
-    dtype = typeof(value).dtype  # type: ignore[attr-defined]
-    if holomorphic:
-        if not dtypes.is_complex(dtype):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif name == "jacrev" and not dtypes.is_floating(dtype):
-        raise TypeError(
-            "jacrev requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of functions with integer or complex outputs, use jax.vjp directly."
-        )
-
-
-def jacrev(
-    fun: Callable[..., Any],
-    argnums: Any = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    """The Jacobian of `fun`, row by row in reverse mode.
-
-    Result: the tree of results, in each leaf the tree of arguments, with shape result + argument.
-    """
-    signatures.check_callable(fun, "jacrev")
-
-    @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = _partial(fun, argnums, args, kwargs)
-        values, tree = trees.flatten(chosen)
-        for v in values:
-            _check_grad_input(v, holomorphic, allow_int, "jacrev")
-        result, pullback, *aux = _vjp(partial, values, tree, has_aux)
-        out_leaves, out_tree = trees.flatten(result)
-        for leaf in out_leaves:
-            _check_jac_output(leaf, holomorphic, "jacrev")
-        basis, sizes = _basis(out_leaves)
-        rows = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*basis)
-        rows = rows if isinstance(argnums, (tuple, list)) else rows[0]
-        arg_leaves, arg_tree = trees.flatten(rows)
-        per_argument = [_split_leading(r, out_tree, out_leaves, sizes) for r in arg_leaves]
-        columns = [trees.leaves(t) for t in per_argument]
-        found = out_tree.unflatten(
-            [arg_tree.unflatten([c[i] for c in columns]) for i in range(len(out_leaves))]
-        )
-        return (found, aux[0]) if has_aux else found
-
-    return jacobian
-
-
-jacobian = jacrev
-
-
-def hessian(
-    fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The second derivatives of `fun`: jacfwd of jacrev."""
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )
-
-
-def fwd_and_bwd(
-    fun: Callable[..., Any], argnums: Any, has_aux: bool = False, jitted: bool = True
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`fun` as a forward function that returns residuals, and the backward function that uses them."""
-
-    def fwd(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = _partial(fun, argnums, args, kwargs)
-        return vjp(partial, *chosen, has_aux=has_aux)
-
-    def bwd(pullback: Any, cotangent: Any) -> Any:
-        found = pullback(cotangent)
-        return found if isinstance(argnums, (tuple, list)) else found[0]
-
-    return fwd, bwd

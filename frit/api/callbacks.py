@@ -20,8 +20,8 @@ def _prepare(callback: Any, result_shape_dtypes: Any, args: Any, kwargs: Any) ->
     for r in results:
         if not hasattr(r, "shape") or not hasattr(r, "dtype"):
             raise TypeError(
-                "result_shape_dtypes of a callback must be a pytree of objects with shape and dtype,"
-                f" such as jax.ShapeDtypeStruct; got {r!r}."
+                "result_shape_dtypes of a callback must be a pytree of objects with shape and "
+                f"dtype, such as jax.ShapeDtypeStruct; got {r!r}."
             )
         aval = shaped_type(r)
         assert isinstance(aval, ShapedArray)

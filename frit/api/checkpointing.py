@@ -1,4 +1,4 @@
-"""checkpoint: trade memory for work; intermediate values are computed again in the backward pass."""
+"""checkpoint: less memory for more work; values are computed again in the backward pass."""
 
 from __future__ import annotations
 

@@ -274,12 +274,12 @@ class _JVPRule:
         if self.bound.out_tree is not None and self.bound.out_tree != out_tree:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {self.name} must produce a pair "
-                "(list or tuple of length two) where the first element represents the primal output "
-                f"(equal in value to the output of the custom_jvp-decorated function {self.name}, "
-                "and in particular of the same container/pytree structure), but instead the JVP "
-                f"rule output's first element had container/pytree structure:\n    {out_tree}\n"
-                f"while the custom_jvp-decorated function {self.name} had output container/pytree "
-                f"structure:\n    {self.bound.out_tree}"
+                "(list or tuple of length two) where the first element represents the primal "
+                "output (equal in value to the output of the custom_jvp-decorated function "
+                f"{self.name}, and in particular of the same container/pytree structure), but "
+                "instead the JVP rule output's first element had container/pytree structure:\n    "
+                f"{out_tree}\nwhile the custom_jvp-decorated function {self.name} had output "
+                f"container/pytree structure:\n    {self.bound.out_tree}"
             )
         self.out_tree = out_tree
         return values, [self._checked(v, _as_zero(t)) for v, t in zip(values, moved, strict=True)]
@@ -398,23 +398,23 @@ class _VJPRules:
         fwd_name = signatures.function_name(self.custom.fwd)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"Custom VJP fwd rule {fwd_name} for function {self.name} must produce a pair (list "
-                "or tuple of length two) where the first element represents the primal output "
-                f"(equal to those of the custom_vjp-decorated function {self.name}) and the second "
-                "element represents residuals (i.e. values stored from the forward pass for use on "
-                f"the backward pass), but instead the fwd rule output had type {type(pair)}."
+                f"Custom VJP fwd rule {fwd_name} for function {self.name} must produce a pair "
+                "(list or tuple of length two) where the first element represents the primal "
+                f"output (equal to those of the custom_vjp-decorated function {self.name}) and the "
+                "second element represents residuals (i.e. values stored from the forward pass for "
+                f"use on the backward pass), but instead the fwd rule output had type {type(pair)}."
             )
         values, self.out_tree = trees.flatten(pair[0])
         if self.bound.out_tree is not None and self.bound.out_tree != self.out_tree:
             raise TypeError(
-                f"Custom VJP fwd rule {fwd_name} for function {self.name} must produce a pair (list "
-                "or tuple of length two) where the first element represents the primal output "
-                f"(equal to the output of the custom_vjp-decorated function {self.name}) and the "
-                "second element represents residuals (i.e. values stored from the forward pass for "
-                "use on the backward pass), but instead the fwd rule output's first element had "
-                f"container/pytree structure:\n    {self.out_tree}\nwhile the custom_vjp-decorated "
-                f"function {self.name} had output container/pytree structure:\n    "
-                f"{self.bound.out_tree}"
+                f"Custom VJP fwd rule {fwd_name} for function {self.name} must produce a pair "
+                "(list or tuple of length two) where the first element represents the primal "
+                f"output (equal to the output of the custom_vjp-decorated function {self.name}) "
+                "and the second element represents residuals (i.e. values stored from the forward "
+                "pass for use on the backward pass), but instead the fwd rule output's first "
+                f"element had container/pytree structure:\n    {self.out_tree}\nwhile the "
+                f"custom_vjp-decorated function {self.name} had output container/pytree "
+                f"structure:\n    {self.bound.out_tree}"
             )
         _check_same_types("VJP fwd rule", fwd_name, self.name, self.bound, values, self.out_tree)
         residuals, self.residual_tree = trees.flatten(pair[1])
@@ -484,9 +484,9 @@ class _VJPRules:
         if not same and not config.custom_vjp_disable_shape_check.value:
             raise ValueError(
                 f"Custom VJP bwd rule {rule} must produce an output with the same type as the args "
-                f"tuple of the primal function, but at output{where} the bwd rule produced an output "
-                f"of type {have.str_short()} corresponding to an input of type {want.str_short()}"
-                f"{mismatch(want, have)}"
+                f"tuple of the primal function, but at output{where} the bwd rule produced an "
+                f"output of type {have.str_short()} corresponding to an input of type "
+                f"{want.str_short()}{mismatch(want, have)}"
             )
         return ct
 
@@ -568,7 +568,8 @@ def closure_convert(
         flat_args, in_tree = trees.flatten(given)
         if in_tree != tree:
             raise TypeError(
-                f"The converted function was called with structure {in_tree}; it was made for {tree}."
+                f"The converted function was called with structure {in_tree}; it was made for "
+                f"{tree}."
             )
         rest, known = iter(values), iter(kept)
         full = [next(rest) if m else next(known) for m in moved]

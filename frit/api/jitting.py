@@ -9,15 +9,16 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from frit import config, errors, trees
-from frit.api import signatures
+from frit import config, trees
+from frit.api import aot, signatures
 from frit.api.aot import Lowered, Traced
 from frit.config import trace_settings
+from frit.diagnostics import misses
 from frit.ir.jaxpr import ClosedJaxpr, DebugInfo, run_closed
 from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
-from frit.ir.types import ShapeDtypeStruct, typeof
+from frit.ir.types import ShapeDtypeStruct
 from frit.primitives.calls import jit as jit_primitive
-from frit.runtime import cache
+from frit.runtime import cache, events
 from frit.runtime.array import Array
 from frit.runtime.cache import StaticValue
 from frit.runtime.dispatch import QuickCall, contents_of, quick_call, type_of
@@ -45,6 +46,9 @@ class JitFunction:
         functools.update_wrapper(self, function)
         self._function, self._signature = function, signature
         self._static, self._donated = static, donated
+        # Marks that differ by number and by name make the spelling of a call matter.
+        agree = signatures.marks_agree(signature, static)
+        self._spelling = signature if agree else None
         self._inline, self._keep_unused = inline, keep_unused
         self._quick: dict[Any, tuple[QuickCall, Any, Any]] = {}
 
@@ -69,6 +73,7 @@ class JitFunction:
     def _call(self, args: Any, kwargs: Any, quick_key: Any = None, arrays: Any = ()) -> Any:
         if config.disable_jit.value:
             return self._function(*args, **kwargs)
+        events.tell("miss", function=self._function)
         entry, captured, leaves, donated = self._prepare(args, kwargs)
         interpreter = current_interpreter()
         operands = [*captured, *leaves]
@@ -99,28 +104,41 @@ class JitFunction:
             self._quick[key] = (quick, entry.out_tree, tuple(map(type_of, arrays)))
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
-        args, kwargs = signatures.canonical_call(self._signature, args, kwargs)
+        args, kwargs = signatures.canonical_call(self._spelling, args, kwargs)
         call = _Call(self, args, kwargs)
+        entry, captured = self._entry(call)
+        return entry, captured, call.leaves, call.donated_flags()
+
+    def _entry(self, call: _Call) -> tuple[cache.Entry, list[Any]]:
         types = signatures.types_of_leaves(call.leaves, call.info)
         key = cache.make_key("jit", types, call.tree, call.static)
-        entry, captured = cache.trace_once(self._function, key, lambda: self._trace(call, types))
-        return entry, captured, call.leaves, call.donated_flags()
+
+        def explain(traces: cache.FunctionTraces) -> None:
+            misses.log_miss(self._function, key, traces, call.info())
+
+        return cache.trace_once(
+            self._function,
+            key,
+            lambda: self._trace(call, types),
+            explain if config.explain_cache_misses.value else None,
+        )
 
     def _trace(self, call: _Call, types: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
         out: list[Any] = []
         flat = signatures.flat_function(
-            self._function, call.tree, out, call.with_static, _check_output(self._function)
+            self._function,
+            call.tree,
+            out,
+            call.with_static,
+            signatures.result_check(self._function, "jit"),
         )
         closed, captured = trace_closed(flat, types, call.info())
         return closed, captured, out[0]
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The traced function, before compilation."""
-        args, kwargs = signatures.canonical_call(self._signature, args, kwargs)
         call = _Call(self, args, kwargs)
-        types = signatures.types_of_leaves(call.leaves, call.info)
-        key = cache.make_key("jit", types, call.tree, call.static)
-        entry, captured = cache.trace_once(self._function, key, lambda: self._trace(call, types))
+        entry, captured = self._entry(call)
         return Traced(
             entry.closed,
             call.tree,
@@ -128,8 +146,8 @@ class JitFunction:
             signatures.function_name(self._function),
             captured,
             call.donated_flags(),
-            self._static,
-            self._signature,
+            call.info().argument_names,
+            self._keep_unused,
         )
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -157,7 +175,7 @@ class JitFunction:
         return len(cache.traces_of(self._function).entries)
 
     def __repr__(self) -> str:
-        return f"<jitted {signatures.function_name(self._function)}>"
+        return f"<PjitFunction of {self._function!r}>"
 
     def __reduce__(self) -> Any:
         return _rebuild, (
@@ -244,21 +262,6 @@ class _Call:
         return DebugInfo(info.function, info.place, tuple(names), (), "jit")
 
 
-def _check_output(function: Any) -> Callable[[Any], None]:
-    def check(value: Any) -> None:
-        try:
-            typeof(value)
-        except TypeError:
-            raise TypeError(
-                f"function {signatures.function_name(function)} at "
-                f"{errors.function_place(function).partition(' at ')[2]} traced for jit returned a "
-                f"value of type {type(value)}, which is not a valid JAX type. Return arrays, "
-                "scalars, or pytrees of them."
-            ) from None
-
-    return check
-
-
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
@@ -294,17 +297,14 @@ def jit(
             donate_argnames=donate_argnames,
             keep_unused=keep_unused,
             inline=inline,
+            compiler_options=compiler_options,
         )
     signatures.check_callable(fun, "jit")
     signature = signatures.signature_of(fun)
     static = signatures.resolve_marked(fun, signature, static_argnums, static_argnames, "static")
     donated = signatures.resolve_marked(fun, signature, donate_argnums, donate_argnames, "donate")
-    both = set(static.numbers) & set(donated.numbers)
-    if both:
-        raise ValueError(
-            f"jit({signatures.function_name(fun)}): arguments {sorted(both)} cannot intersect: "
-            "static arguments have no buffer to donate; take them out of donate_argnums."
-        )
+    signatures.check_disjoint(static, donated)
+    aot.check_compiler_options(compiler_options)
     return JitFunction(fun, static, donated, signature, inline, keep_unused)
 
 

@@ -1,10 +1,11 @@
-"""Arguments of transformed functions: bound to the signature, divided into static and dynamic, flat.
+"""Arguments of transformed functions: bound to the signature, static ones taken out, flat.
 
 f(x, y=2.0), f(x, 2.0), f(y=2.0, x=x)    ->    one spelling: positional as far as they go
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 from frit import errors, trees
 from frit.ir.jaxpr import DebugInfo
-from frit.ir.types import AbstractValue, shaped_type
+from frit.ir.types import AbstractValue, is_value, shaped_type
 
 
 def function_name(function: Any) -> str:
@@ -79,31 +80,7 @@ def resolve_marked(
     keys = as_name_tuple(names, f"{what}_argnames")
     positional = positional_names(signature)
     if signature is not None:
-        parameters = signature.parameters.values()
-        any_position = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-        any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-        for n in nums:
-            if not any_position and not -len(positional) <= n < len(positional):
-                raise ValueError(
-                    f"jitted function has {what}_argnums={nums}, but only accepts "
-                    f"{len(positional)} positional arguments: {function_name(function)} has "
-                    f"{tuple(positional)}."
-                )
-        for k in keys:
-            if not any_name and k not in signature.parameters:
-                raise ValueError(
-                    f"jitted function has invalid argnames {{{k!r}}} in {what}_argnames. Function "
-                    f"does not take these args. {function_name(function)} takes "
-                    f"{tuple(signature.parameters)}."
-                )
-            if (
-                k in signature.parameters
-                and signature.parameters[k].kind is inspect.Parameter.POSITIONAL_ONLY
-            ):
-                raise ValueError(
-                    f"jitted function has invalid argnames {{{k!r}}} in {what}_argnames. These are "
-                    f"positional-only; use {what}_argnums."
-                )
+        _check_marked(function, signature, nums, keys, what)
     if names is None and nums:
         keys = tuple(positional[n] for n in nums if -len(positional) <= n < len(positional))
     elif numbers is None and keys:
@@ -111,10 +88,59 @@ def resolve_marked(
     return Marked(nums, keys)
 
 
+def _check_marked(
+    function: Any, signature: inspect.Signature, nums: Sequence[int], keys: Sequence[str], what: str
+) -> None:
+    """ValueError for marks of arguments that the function does not take."""
+    parameters = signature.parameters.values()
+    kinds = {p.kind for p in parameters}
+    positional = positional_names(signature)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        for n in nums:
+            if not -len(positional) <= n < len(positional):
+                raise ValueError(
+                    f"Jitted function has {what}_argnums={tuple(nums)}, but only accepts "
+                    f"{len(positional)} positional arguments. {function_name(function)} has "
+                    f"{tuple(positional)}."
+                )
+    unnamed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    refused = {p.name for p in parameters if p.kind in unnamed}
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        refused |= set(keys) - {p.name for p in parameters}
+    if wrong := refused & set(keys):
+        raise ValueError(
+            f"Jitted function has invalid argnames {set(wrong)} in {what}_argnames. Function does "
+            f"not take these args. {function_name(function)} takes by name "
+            f"{tuple(p.name for p in parameters if p.kind not in unnamed)}; positional-only "
+            f"arguments are marked with {what}_argnums."
+        )
+
+
+def check_disjoint(static: Marked, donated: Marked) -> None:
+    """ValueError for arguments that are both static and donated: there is no buffer to give up."""
+    for kind, what, first, second in (
+        ("names", "argnames", static.names, donated.names),
+        ("numbers", "argnums", static.numbers, donated.numbers),
+    ):
+        if both := set(first) & set(second):  # type: ignore[arg-type]
+            raise ValueError(
+                f"static_{what} and donate_{what} cannot intersect. Argument {kind} {both} appear "
+                f"in both static_{what} and donate_{what}. A static argument has no buffer to "
+                "donate."
+            )
+
+
+def marks_agree(signature: inspect.Signature | None, marked: Marked) -> bool:
+    """Whether marks by number and by name mean the same parameters."""
+    positional = positional_names(signature)
+    by_number = {positional[n] for n in marked.numbers if -len(positional) <= n < len(positional)}
+    return by_number == {n for n in marked.names if n in positional}
+
+
 def canonical_call(
     signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The one spelling of a call.  A call that does not fit is left as it is: calling it tells why."""
+    """The one spelling of a call.  A call that does not fit stays as it is: calling it tells."""
     if not kwargs or signature is None:
         return args, kwargs
     try:
@@ -194,8 +220,31 @@ def function_place_of(info: DebugInfo) -> str:
     return f"{info.function} at {info.place}" if info.place else info.function
 
 
+def documented(
+    function: Callable[..., Any], text: str, **names: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a transformed function the name of `function`, and a docstring.
+
+    text: what the transformed function is, with {fun} for the name; the original docstring follows.
+    """
+
+    def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+        wrapper = functools.wraps(function)(wrapper)
+        original = getattr(function, "__doc__", None)
+        doc = text.format(fun=function_name(function), **names)
+        wrapper.__doc__ = doc + (f"\n\nOriginal documentation:\n\n{original}" if original else "")
+        return wrapper
+
+    return decorate
+
+
 def check_callable(function: Any, transform: str) -> None:
     """TypeError if `function` cannot be called."""
+    if isinstance(function, staticmethod):
+        raise TypeError(
+            f"staticmethod arguments are not supported, got {function}. Put the decorator "
+            f"@staticmethod above @{transform}, so that it comes last."
+        )
     if not callable(function):
         raise TypeError(f"Expected a callable value, got {function!r} (in {transform}).")
     if inspect.isgeneratorfunction(function):
@@ -210,9 +259,12 @@ def flat_function(
     in_tree: trees.PyTreeDef,
     out: list[Any],
     rebuild: Callable[[Any, Any], tuple[Any, Any]] | None = None,
-    check: Callable[[Any], None] | None = None,
+    check: Callable[[Any, Sequence[Any]], None] | None = None,
 ) -> Callable[..., list[Any]]:
-    """`function` from flat leaves to flat leaves; the tree of its results is put into `out`."""
+    """`function` from flat leaves to flat leaves; the tree of its results is put into `out`.
+
+    check(result, leaves of it): raises for results that are not allowed.
+    """
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = in_tree.unflatten(leaves)
@@ -221,10 +273,27 @@ def flat_function(
         result = function(*args, **kwargs)
         values, tree = trees.flatten(result)
         out[:] = [tree]
-        for value in values:
-            if check is not None:
-                check(value)
+        if check is not None:
+            check(result, values)
         return values
 
     flat.__name__ = function_name(function)
     return flat
+
+
+def result_check(function: Any, transform: str) -> Callable[[Any, Sequence[Any]], None]:
+    """A check that all results are arrays or scalars; its TypeError tells which is not."""
+
+    def check(result: Any, values: Sequence[Any]) -> None:
+        if all(is_value(v) for v in values):
+            return
+        paths = trees.paths(result)
+        path, value = next((p, v) for p, v in zip(paths, values, strict=True) if not is_value(v))
+        at = f" at output component {trees.keystr(path)}" if path else ""
+        raise TypeError(
+            f"function {errors.function_place(function)} traced for {transform} returned a value "
+            f"of type {type(value)}{at}, which is not a valid JAX type. Return arrays, scalars, or "
+            "pytrees of them."
+        )
+
+    return check

@@ -223,9 +223,17 @@ def _numpy_value(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtype if dtype == float0 else dtypes.canonicalize(dtype))
 
 
+def _masked_array(x: Any) -> AbstractValue:
+    raise ValueError(
+        "numpy masked arrays are not supported as direct inputs to JAX functions. Use arr.filled() "
+        "to convert the value to a standard numpy array."
+    )
+
+
 for _kind in (bool, int, float, complex):
     register_value_type(_kind, _python_scalar)
 register_value_type(np.ndarray, _numpy_value)
+register_value_type(np.ma.MaskedArray, _masked_array)
 register_value_type(np.generic, _numpy_value)
 
 

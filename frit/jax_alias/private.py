@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.indexing import take_index
 from frit.primitives import random_bits
 from frit.random import generators, keys
+from frit.runtime import events
 from frit.runtime.array import Array
 
 __all__ = ["JAXLIB", "PRIVATE", "VERSION", "VERSION_INFO"]
@@ -162,6 +164,26 @@ def _unzip(width: int) -> Callable[[Iterable[Any]], tuple[tuple[Any, ...], ...]]
         return tuple(map(tuple, zip(*rows, strict=True))) if rows else ((),) * width
 
     return unzip
+
+
+_EVENT_NAMES = {
+    "trace": ("trace_to_jaxpr",),
+    "miss": ("jit_cpp_cache_miss",),
+    "compile": ("lower_jaxpr_to_module", "pxla_cached_compilation"),
+    "aot_call": ("stages_compiled_call",),
+}
+
+
+def _tell_tests(event: str, facts: dict[str, Any]) -> None:
+    """Passes events on to `jax._src.util.test_event_listener`, under the names of jax."""
+    util = sys.modules.get("jax._src.util")
+    listener = None if util is None else vars(util).get("test_event_listener")
+    if listener is not None:
+        for name in _EVENT_NAMES.get(event, ()):
+            listener(name)
+
+
+events.listen(_tell_tests)
 
 
 def _util_module() -> dict[str, Any]:

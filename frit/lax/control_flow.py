@@ -366,8 +366,8 @@ def _scan_length(xs: Any, leaves: Sequence[Any], length: Any) -> int:
     if isinstance(length, Tracer):
         raise errors.ConcretizationTypeError(
             length,
-            "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration "
-            "with a dynamic length, use `while_loop` or `fori_loop`.",
+            "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
+            "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
     sizes = []
     for path, x in trees.flatten_with_path(xs)[0]:
@@ -385,8 +385,8 @@ def _scan_length(xs: Any, leaves: Sequence[Any], length: Any) -> int:
         for path, n in sizes:
             if n != length:
                 raise ValueError(
-                    f"scan got `length` argument of {length} which disagrees with leading axis sizes "
-                    f"{[n for _, n in sizes]} (xs{trees.keystr(path)} has {n})."
+                    f"scan got `length` argument of {length} which disagrees with leading axis "
+                    f"sizes {[n for _, n in sizes]} (xs{trees.keystr(path)} has {n})."
                 )
         return length
     distinct = {n for _, n in sizes}

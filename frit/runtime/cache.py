@@ -19,6 +19,7 @@ from typing import Any
 from frit import config
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.primitive import axis_sizes
+from frit.runtime import events
 
 ENTRIES_PER_FUNCTION = 4096
 
@@ -60,10 +61,11 @@ class StaticValue:
         self.value = value
         try:
             self.hashed = hash((type(value), value))
-        except TypeError:
+        except TypeError as error:
             raise ValueError(
-                f"Non-hashable static arguments are used in a jit function: argument {argument} of "
-                f"{function} has the unhashable type {type(value).__name__} (value {value!r}). "
+                "Non-hashable static arguments are not supported. An error occurred while trying "
+                f"to hash an object of type {type(value)}, {value!r}, given as argument {argument} of "
+                f"{function}. The error was:\nTypeError: {error}\n"
                 "Static arguments are part of the cache key: pass a hashable value, e.g. a tuple "
                 "in place of a list, or do not mark the argument static."
             ) from None
@@ -164,19 +166,31 @@ def trace_once(
     function: Callable[..., Any],
     key: CacheKey,
     trace: Callable[[], tuple[ClosedJaxpr, list[Any], Any]],
+    on_miss: Callable[[FunctionTraces], None] | None = None,
 ) -> tuple[Entry, list[Any]]:
     """The entry for `key`, traced if it is new, and the tracers that the trace captured.
 
-    A trace that captured tracers holds for this call only and is not kept.
+    A trace that captured tracers holds for this call only and is not kept.  `on_miss` is called
+    with the earlier traces before the function is traced.
     """
     traces = traces_of(function)
     found = traces.find(key)
     if found is not None:
         return found, []
+    if config.no_tracing.value:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise RuntimeError(
+            f"re-tracing function {name} for `{key.purpose}`, but 'no_tracing' is set: no trace of "
+            "it has these argument types, static values and settings."
+        )
+    if on_miss is not None:
+        on_miss(traces)
     start = time.perf_counter()
     closed, captured, out_tree = trace()
     traces.misses += 1
     entry = Entry(key, closed, out_tree, time.perf_counter() - start)
+    name = closed.jaxpr.debug_info.function
+    events.tell("trace", function=name, purpose=key.purpose, seconds=entry.seconds)
     if not captured:
         traces.add(entry)
     return entry, captured

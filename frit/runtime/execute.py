@@ -6,15 +6,20 @@ The one door from interpreters to the compiler.
 from __future__ import annotations
 
 import sys
+import time
+import warnings
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from frit import config
+from frit import config, errors
+from frit.errors import JaxRuntimeError
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray
+from frit.runtime import events
 from frit.runtime.array import Array
 from frit.runtime.pipeline import compile_jaxpr
 
@@ -37,9 +42,16 @@ def execute(
     closed: ClosedJaxpr, operands: Sequence[Any], donated: Sequence[bool] | None = None
 ) -> list[Any]:
     """The results of `closed` on operands, as Arrays; donated ones are given up."""
+    if config.no_execution.value:
+        raise RuntimeError(
+            f"frit tried to execute the program {closed.jaxpr.debug_info.function}, but the "
+            "no_execution config option is set."
+        )
     buffers = [storage(x, t) for x, t in zip(operands, closed.in_avals, strict=True)]
     given = None
     if donated is not None and any(donated):
+        _check_donated(operands, donated)
+        _warn_unusable(closed, donated)
         given = tuple(
             d and type(x) is Array and _is_exclusive(x)
             for x, d in zip(operands, donated, strict=True)
@@ -50,6 +62,43 @@ def execute(
             if d and type(x) is Array:
                 x.delete()
     return [wrap(r, t) for r, t in zip(results, closed.out_avals, strict=True)]
+
+
+def _check_donated(operands: Sequence[Any], donated: Sequence[bool]) -> None:
+    """RuntimeError where a donated array is given twice: it would be read after it was given up."""
+    counts = Counter(id(x) for x in operands if type(x) is Array)
+    for x, d in zip(operands, donated, strict=True):
+        if d and type(x) is Array and counts[id(x)] > 1:
+            raise JaxRuntimeError(
+                "Attempt to use a buffer that was previously donated in the same call: an array of "
+                f"type {x.aval.str_short()} is donated and given as another argument as well, as in"
+                " f(donate(a), a). Donate a copy, or do not donate the argument."
+            )
+
+
+_warned: weakref.WeakKeyDictionary[ClosedJaxpr, set[Any]] = weakref.WeakKeyDictionary()
+
+
+def _warn_unusable(closed: ClosedJaxpr, donated: Sequence[bool]) -> None:
+    """Warns, once a program, of donated buffers that no result can take."""
+    told = _warned.setdefault(closed, set())
+    if (flags := tuple(donated)) in told:
+        return
+    told.add(flags)
+    free = Counter((t.shape, t.dtype) for t in closed.out_avals if isinstance(t, ShapedArray))
+    unusable = []
+    for t, d in zip(closed.in_avals, donated, strict=True):
+        if d and isinstance(t, ShapedArray):
+            if free[t.shape, t.dtype] > 0:
+                free[t.shape, t.dtype] -= 1
+            else:
+                unusable.append(t.strip_weak_type().str_short())
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}. A donated buffer can "
+            "hold a result of the same shape and dtype; these found none.",
+            stacklevel=errors.user_stack_level(),
+        )
 
 
 def _is_exclusive(array: Array) -> bool:
@@ -72,7 +121,14 @@ def program_of(closed: ClosedJaxpr, donated: tuple[bool, ...] | None = None) -> 
     key = (donated, config.backend.value, config.fast_math.value)
     program = known.get(key)
     if program is None:
+        start = time.perf_counter()
         program = known[key] = compile_jaxpr(closed, donated)
+        events.tell(
+            "compile",
+            function=closed.jaxpr.debug_info.function,
+            types=closed.in_avals,
+            seconds=time.perf_counter() - start,
+        )
     return program
 
 

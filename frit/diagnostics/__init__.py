@@ -1,0 +1,1 @@
+"""Presents what the runtime recorded."""
