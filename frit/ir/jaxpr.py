@@ -278,9 +278,13 @@ def constants_as_inputs(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars])
 
 
-def subjaxprs(eqn_or_params: JaxprEqn | Params) -> Iterator[Jaxpr]:
-    """The jaxprs among the parameters of an equation."""
-    params = eqn_or_params.params if isinstance(eqn_or_params, JaxprEqn) else eqn_or_params
+def subjaxprs(holder: Jaxpr | JaxprEqn | Params) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of an equation, or of all equations of a jaxpr."""
+    if isinstance(holder, Jaxpr):
+        for eqn in holder.eqns:
+            yield from subjaxprs(eqn)
+        return
+    params = holder.params if isinstance(holder, JaxprEqn) else holder
     for value in params.values():
         for entry in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(entry, ClosedJaxpr):
