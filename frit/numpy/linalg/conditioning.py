@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from frit.numpy.dtype_info import finfo
-from frit.numpy.jitted import jitted
+from frit.numpy.linalg.batches import jitted
 from frit.numpy.linalg.decompositions import inexact_array, svd, svdvals
 from frit.numpy.linalg.norms import norm
 from frit.numpy.linalg.solving import inv

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from frit import lax
 from frit.lax import linalg as lax_linalg
-from frit.numpy.jitted import jitted
+from frit.numpy.linalg.batches import jitted
 from frit.numpy.operands import ensure_array
 from frit.numpy.promotion import promote_args_inexact
 from frit.numpy.shapes import matrix_transpose

@@ -13,7 +13,7 @@ from frit.lax import linalg as lax_linalg
 from frit.numpy.creation import zeros_like
 from frit.numpy.cumulative import cumprod
 from frit.numpy.dtype_info import finfo
-from frit.numpy.jitted import jitted
+from frit.numpy.linalg.batches import jitted
 from frit.numpy.linalg.decompositions import inexact_array
 from frit.numpy.linalg.solving import solve
 from frit.numpy.reductions import all as all_

@@ -15,7 +15,7 @@ from frit.numpy.contraction import matmul
 from frit.numpy.creation import asarray, empty, zeros
 from frit.numpy.dtype_info import finfo
 from frit.numpy.grids import eye
-from frit.numpy.jitted import jitted
+from frit.numpy.linalg.batches import jitted, solve_over_batches
 from frit.numpy.linalg.decompositions import adjoint, inexact_array, svd
 from frit.numpy.linalg.norms import norm
 from frit.numpy.operands import ensure_array, ensure_arrays
@@ -26,24 +26,6 @@ from frit.numpy.shapes import matrix_transpose, moveaxis
 from frit.numpy.ufuncs import conj
 
 _HIGHEST = lax.Precision.HIGHEST
-
-
-def solve_over_batches(solve_one: Any, matrices: Any, ranks: Any, b: Any) -> Any:
-    """`solve_one(*matrices, b)` of operands whose batches broadcast.
-
-    matrices: of `ranks` each; b: (…, n, k).  One matrix for many b: those are further columns.
-    """
-    batches = [m.shape[: m.ndim - rank] for m, rank in zip(matrices, ranks, strict=True)]
-    if not any(batches) and b.ndim > 2:
-        together = moveaxis(b, -2, 0)
-        x = solve_one(*matrices, together.reshape(b.shape[-2], -1))
-        return moveaxis(x.reshape(together.shape), 0, -2)
-    batch = lax.broadcast_shapes(*batches, b.shape[:-2])
-    stacked = [
-        broadcast_to(m, (*batch, *m.shape[m.ndim - rank :]))
-        for m, rank in zip(matrices, ranks, strict=True)
-    ]
-    return solve_one(*stacked, broadcast_to(b, (*batch, *b.shape[-2:])))
 
 
 @jitted

@@ -13,8 +13,8 @@ from frit.numpy.contraction import matmul
 from frit.numpy.creation import asarray, zeros
 from frit.numpy.dtype_info import finfo
 from frit.numpy.grids import eye, tril, triu
-from frit.numpy.jitted import jitted
 from frit.numpy.joining import stack
+from frit.numpy.linalg.batches import jitted
 from frit.numpy.linalg.decompositions import adjoint, eigvals
 from frit.numpy.promotion import (
     broadcast_to,

@@ -12,9 +12,8 @@ from frit.api.jitting import jit
 from frit.lax import linalg as lax_linalg
 from frit.numpy import linalg as numpy_linalg
 from frit.numpy.creation import asarray
-from frit.numpy.jitted import jitted
+from frit.numpy.linalg.batches import jitted, solve_over_batches
 from frit.numpy.linalg.decompositions import adjoint
-from frit.numpy.linalg.solving import solve_over_batches
 from frit.numpy.promotion import promote_dtypes_inexact
 from frit.numpy.reductions import any as any_
 from frit.numpy.selection import where
