@@ -16,7 +16,7 @@ import opt_einsum
 
 from frit import lax
 from frit.ir import dtypes
-from frit.ir.dims import is_symbolic
+from frit.ir.dims import Dim, is_symbolic
 from frit.numpy.contraction import result_element
 from frit.numpy.operands import check_arraylike, ensure_arrays, shape_of
 from frit.numpy.promotion import convert
@@ -114,17 +114,31 @@ def _contract_two(
 
 
 def _path(operands: tuple[Any, ...], optimize: Any) -> tuple[list[Any], list[Any]]:
-    if any(is_symbolic(shape_of(x)) for x in operands if not isinstance(x, (str, list, tuple))):
-        optimize = [tuple(range(len(operands) - 1))] if len(operands) <= 3 else "greedy"
+    """The arrays among `operands`, and which of them each step contracts, over which letters."""
+    arrays = [x for x in operands if _is_operand(x)]
     if optimize is True:
         optimize = "optimal"
     elif optimize is False:
-        count = sum(1 for x in operands if not isinstance(x, (str, list, tuple)))
-        optimize = [(0, 1)] * (count - 1) if count > 1 else [(0,)]
-    found, contractions = opt_einsum.contract_path(
+        optimize = [(0, 1)] * (len(arrays) - 1) if len(arrays) > 1 else [(0,)]
+    if any(is_symbolic(shape_of(x)) for x in arrays):
+        sizes: dict[Any, int] = {}
+        operands = tuple(_stand_in(x, sizes) if _is_operand(x) else x for x in operands)
+    _, contractions = opt_einsum.contract_path(
         *operands, einsum_call=True, use_blas=True, optimize=optimize
     )
-    return list(found), [(c[0], sorted(c[1]), c[2]) for c in contractions]
+    return arrays, [(c[0], sorted(c[1]), c[2]) for c in contractions]
+
+
+def _is_operand(x: Any) -> bool:
+    return not isinstance(x, (str, list, tuple)) and x is not Ellipsis
+
+
+def _stand_in(x: Any, sizes: dict[Any, int]) -> np.ndarray:
+    """An array whose symbolic sizes are numbers, large and all different, to find a path with."""
+    shape = [
+        sizes.setdefault(s, 1009 + 2 * len(sizes)) if isinstance(s, Dim) else s for s in shape_of(x)
+    ]
+    return np.broadcast_to(np.float32(0), shape)
 
 
 def einsum(
