@@ -33,6 +33,7 @@ from frit.scipy.special.gamma_functions import (
     polygamma,
     zeta,
 )
+from frit.scipy.special.hypergeometric import hyp1f1, hyp2f1
 from frit.scipy.special.integrals import exp1, expi, expn, fresnel, sici, spence
 from frit.scipy.special.logarithms import (
     boxcox,

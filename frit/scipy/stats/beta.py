@@ -1,4 +1,4 @@
-"""The beta distribution: density y**(a-1) (1-y)**(b-1) / beta(a, b), y = (x - loc) / scale in (0, 1)."""
+"""The beta distribution: density y**(a-1) (1-y)**(b-1) / beta(a, b), y = (x - loc) / scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chi-squared distribution of `df` degrees of freedom: twice the gamma distribution of df / 2."""
+"""The chi-squared distribution, `df` degrees of freedom: twice the gamma distribution of df / 2."""
 
 from __future__ import annotations
 
