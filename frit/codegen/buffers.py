@@ -1,14 +1,16 @@
 """Buffers: where each value of a program lives, and in which order memory is read and overwritten.
 
-    statement = Run(kernel, places)                      one call of a kernel's function
-              | Library(call, places)                    one call of BLAS or LAPACK, over a batch
-              | Callback(number, places)                 one call back into Python
-              | Copy(source, target, size)               target = source, in parallel within Copies
-              | Repeat(length, reverse, steps, body, moves)          a counted loop
-              | While(condition, predicate, body, moves)             a loop until predicate is false
+    statement = Run(kernel, reads, writes, scratch)      one call of a kernel's function
+              | Library(call, reads, writes, scratch)    calls of BLAS or LAPACK, over a batch
+              | Callback(number, reads, writes)          one call back into Python
+              | Copy(source, target, size)
+              | Same(result, operand, offset)            no work: two names of one memory
+              | Point(k, place) | Permute(targets, sources)        set or exchange pointers
+              | Repeat(length, reverse, advances, body)  a counted loop
+              | While(condition, predicate, body)        a loop until predicate is false
               | Branch(index, index_dtype, cases)        one of several bodies
     place     = input i | output i | pointer k | arena, plus an offset in bytes
-    moves     = Swap(k, l) | Copy                        after each iteration: carries advance
+    body      = Body(enters, statements, leaves)
 
 A call has one arena. `pointer k` is a cell of it that holds an address: loops move their carries
 by exchanging cells, and step through stacked arrays by advancing them. A value overwrites another
@@ -40,11 +42,24 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What stands where when a call begins and when it ends, for the verifier.
+
+    reads: (variable or literal, place). writes: (variable, place). An operand that is updated in
+    place stands among the reads.
+    """
+
+    reads: tuple[tuple[Any, Place], ...]
+    writes: tuple[tuple[Any, Place], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     kernel: Any
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
-    scratch: tuple[Place, ...] = ()
+    scratch: tuple[Place, ...]
+    names: Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,7 @@ class Library:
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
     scratch: Place
+    names: Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,14 @@ class Callback:
     number: int
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
+    names: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    result: Any
+    operand: Any
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +119,42 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """Statements of a loop or branch.
+
+    enters: (input of the body, place, what it is outside). leaves: (output of the body, place).
+    """
+
+    statements: tuple[Any, ...]
+    enters: tuple[tuple[Any, Place, Any], ...]
+    leaves: tuple[tuple[Any, Place], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
+    """results: (variable, place) after the loop, here and below."""
+
     length: int
     reverse: bool
     advances: tuple[Advance, ...]
-    body: tuple[Any, ...]
+    body: Body
+    results: tuple[tuple[Any, Place], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class While:
-    condition: tuple[Any, ...]
+    condition: Body
     predicate: Place
-    body: tuple[Any, ...]
+    body: Body
+    results: tuple[tuple[Any, Place], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     index: Place
     index_dtype: str
-    cases: tuple[tuple[Any, ...], ...]
+    cases: tuple[Body, ...]
+    results: tuple[tuple[Any, Place], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +173,8 @@ class BufferPlan:
     donated_outputs: dict[int, int]
 
 
-def bodies_of(statement: Any) -> tuple[tuple[Any, ...], ...]:
-    """The statement lists nested directly in a statement."""
+def bodies_of(statement: Any) -> tuple[Body, ...]:
+    """The bodies nested directly in a statement."""
     match statement:
         case Repeat(body=body):
             return (body,)
@@ -209,12 +250,12 @@ def _print(statements: Sequence[Any], depth: int, lines: list[str]) -> None:
     indent = "  " * depth
     for statement in statements:
         match statement:
-            case Run(kernel, reads, writes, scratch):
+            case Run(kernel, reads, writes, scratch, _):
                 more = f" using {_names(scratch)}" if scratch else ""
                 lines.append(f"{indent}{_names(writes)} = {kernel.name}({_names(reads)}){more}")
-            case Library(call, reads, writes, _):
+            case Library(call, reads, writes, _, _):
                 lines.append(f"{indent}{_names(writes)} = {call.symbol}({_names(reads)})")
-            case Callback(number, reads, writes):
+            case Callback(number, reads, writes, _):
                 lines.append(f"{indent}{_names(writes)} = callback{number}({_names(reads)})")
             case Copy(source, target, size):
                 lines.append(f"{indent}{target} = copy {source}, {size} bytes")
@@ -223,19 +264,19 @@ def _print(statements: Sequence[Any], depth: int, lines: list[str]) -> None:
             case Permute(targets, sources):
                 names = [", ".join(f"pointer{k}" for k in cells) for cells in (targets, sources)]
                 lines.append(f"{indent}{names[0]} = {names[1]}")
-            case Repeat(length, reverse, advances, body):
+            case Repeat(length, reverse, advances, body, _):
                 lines.append(f"{indent}repeat {length}{' reversed' if reverse else ''}")
                 lines += [
                     f"{indent}  pointer{a.index} = &{a.place} + step * {a.stride}" for a in advances
                 ]
-                _print(body, depth + 1, lines)
-            case While(condition, predicate, body):
+                _print(body.statements, depth + 1, lines)
+            case While(condition, predicate, body, _):
                 lines.append(f"{indent}while {predicate} from")
-                _print(condition, depth + 2, lines)
+                _print(condition.statements, depth + 2, lines)
                 lines.append(f"{indent}do")
-                _print(body, depth + 1, lines)
-            case Branch(index, _, cases):
+                _print(body.statements, depth + 1, lines)
+            case Branch(index, _, cases, _):
                 lines.append(f"{indent}branch {index}")
                 for number, case in enumerate(cases):
                     lines.append(f"{indent}case {number}")
-                    _print(case, depth + 1, lines)
+                    _print(case.statements, depth + 1, lines)

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from frit.codegen.buffers import Advance, Branch, Copy, Permute, Place, Point, Repeat, While
+from frit.codegen.buffers import Advance, Body, Branch, Copy, Permute, Place, Point, Repeat, While
 from frit.codegen.kernels import Alias, Nested, Plan
 from frit.codegen.storage import (
-    ALWAYS,
     Scope,
     Storage,
     Value,
@@ -33,14 +32,14 @@ class _Carry:
     carries) or "copied".
     """
 
-    __slots__ = ("kind", "pointer", "spare", "spare_pieces", "spare_pointer", "storage")
+    __slots__ = ("buffer", "kind", "pointer", "spare", "spare_pointer", "storage")
 
     def __init__(self, storage: Storage, kind: str) -> None:
         self.storage, self.kind = storage, kind
         self.pointer: int | None = None
         self.spare: Storage | None = None
         self.spare_pointer: int | None = None
-        self.spare_pieces: list[Any] = []
+        self.buffer: Storage | None = None  # where the spare is at first
 
     @property
     def place(self) -> Place:
@@ -106,30 +105,27 @@ def _carries(
             carry.spare_pointer = scope.assigner.pointer()
             scope.statements.append(Point(carry.spare_pointer, spare.place))
             carry.spare = Storage(Place("pointer", carry.spare_pointer), spare.size, True)
-            carry.spare_pieces = spare.pieces
+            carry.buffer = spare
+            spare.users += 1
     return made
 
 
 def _leave(scope: Scope, carries: Sequence[_Carry], results: Sequence[Var]) -> None:
     """Binds the results of a loop to what its carries hold at the end."""
-    permuted = [c for c in carries if c.kind == "permuted"]
-    common = [piece for c in permuted for piece in c.storage.pieces]
-    for piece in common:
-        piece.holders = len(permuted)
+    permuted = [c.storage for c in carries if c.kind == "permuted"]
     for carry, var in zip(carries, results, strict=True):
-        entered = carry.storage
-        entered.users -= 1
-        if carry.pointer is None:
-            scope.values[var] = Value(entered)
-            entered.users += 1
-            continue
-        pieces = common if carry in permuted else carry.spare_pieces + entered.pieces
-        final = Storage(carry.place, entered.size, True, pieces)
-        entered.pieces = []
-        if entered.place.base != "arena":
-            entered.users += ALWAYS  # stays occupied: which of the two it is, is not known
-        scope.values[var] = Value(final)
-        final.users += 1
+        found = carry.storage
+        if carry.pointer is not None:
+            found = Storage(carry.place, carry.storage.size, True)
+            found.holds = list(permuted) if carry.kind == "permuted" else [carry.storage]
+            for held in found.holds:
+                held.users += 1
+            if carry.buffer is not None:
+                found.holds.append(carry.buffer)  # whose one user it takes over
+        scope.values[var] = Value(found)
+        found.users += 1
+    for carry in carries:
+        carry.storage.users -= 1  # the loop no longer holds it
 
 
 def _carry_kinds(body: Plan, carries: Sequence[Var], outs: Sequence[Atom]) -> list[str]:
@@ -256,8 +252,12 @@ def _scan(scope: Scope, step: Nested, number: int) -> None:
     ]
     exact = [Place("pointer", a.index) for a in advances]
     _advance_carries(inner, carries, body.inputs[consts : consts + count], moves, exact)
+    held = [*(c.place for c in carries), *(row.place for row in rows)]
+    made = _body(inner, body, inputs, step.operands, held)
+    ends = [*(c.place for c in carries), *(s.place for s in stacks)]
+    results = tuple(zip(step.results, ends, strict=True))
     scope.statements.append(
-        Repeat(params["length"], params["reverse"], tuple(advances), tuple(inner.statements))
+        Repeat(params["length"], params["reverse"], tuple(advances), made, results)
     )
     _leave(scope, carries, step.results[:count])
 
@@ -269,15 +269,22 @@ def _while(scope: Scope, step: Nested, number: int) -> None:
     carries = _carries(scope, step.operands[tests + consts :], step.results, number, body, consts)
     operands = [_unowned(scope.value(a)) for a in step.operands[: tests + consts]]
     seen = [Value(Storage(c.place, c.storage.size, False)) for c in carries]
-    test = scope.inner(condition, [*operands[:tests], *seen], [None])
+    for_test = [*operands[:tests], *seen]
+    test = scope.inner(condition, for_test, [None])
     predicate = scope.assigner.new(1)
     test.copy(test.found[0].place, predicate.place, 1)
     test.finish()
+    outside = (*step.operands[:tests], *step.operands[tests + consts :])
+    question = _body(test, condition, for_test, outside, [predicate.place])
     inside = [carry.inside() for carry in carries]
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
-    inner = scope.inner(body, [*operands[tests:], *map(Value, inside)], destinations)
+    inputs = [*operands[tests:], *map(Value, inside)]
+    inner = scope.inner(body, inputs, destinations)
     _advance_carries(inner, carries, body.inputs[consts:])
-    scope.statements.append(While(tuple(test.statements), predicate.place, tuple(inner.statements)))
+    held = [c.place for c in carries]
+    made = _body(inner, body, inputs, step.operands[tests:], held)
+    results = tuple(zip(step.results, held, strict=True))
+    scope.statements.append(While(question, predicate.place, made, results))
     scope.assigner.free(predicate)
     _leave(scope, carries, step.results)
 
@@ -309,14 +316,31 @@ def _cond(scope: Scope, step: Nested, number: int) -> None:
             for k, a in enumerate(operands)
         ]
         inner = scope.inner(plan, inputs, [inside[j] for j in range(len(targets))])
-        _settle(scope, inner, targets)
-        cases.append(tuple(inner.statements))
-    scope.statements.append(Branch(scope.value(index).place, str(index.aval.dtype), tuple(cases)))
+        _settle(inner, targets)
+        cases.append(_body(inner, plan, inputs, operands, [s.place for s in targets]))
+    results = tuple((v, s.place) for v, s in zip(step.results, targets, strict=True))
+    place, dtype = scope.value(index).place, str(index.aval.dtype)
+    scope.statements.append(Branch(place, dtype, tuple(cases), results))
     for var, storage in zip(step.results, targets, strict=True):
         scope.values[var] = Value(storage)
 
 
-def _settle(scope: Scope, inner: Scope, targets: Sequence[Storage]) -> None:
+def _body(
+    inner: Scope,
+    plan: Plan,
+    inputs: Sequence[Value],
+    outside: Sequence[Atom],
+    places: Sequence[Place],
+) -> Body:
+    """The statements of an assigned body, with what goes in and comes out."""
+    enters = tuple(
+        (v, value.place, atom) for v, value, atom in zip(plan.inputs, inputs, outside, strict=True)
+    )
+    leaves = tuple(zip(plan.outputs, places, strict=True))
+    return Body(tuple(inner.statements), enters, leaves)
+
+
+def _settle(inner: Scope, targets: Sequence[Storage]) -> None:
     """Ends a branch: each result moves to its place, all at once."""
     move_all(
         inner,

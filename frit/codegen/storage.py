@@ -19,8 +19,10 @@ from frit.codegen.buffers import (
     Callback,
     Copy,
     Library,
+    Names,
     Place,
     Run,
+    Same,
 )
 from frit.codegen.kernels import (
     Alias,
@@ -44,26 +46,20 @@ def byte_size(aval: Any) -> int:
     return int(aval.size) * aval.storage_dtype.itemsize
 
 
-class _Piece:
-    """A range of the arena, and how many storages may be in it."""
-
-    __slots__ = ("holders", "range")
-
-    def __init__(self, found: tuple[int, int]) -> None:
-        self.range, self.holders = found, 1
-
-
 class Storage:
     """An address range; `owned`: it may be overwritten; `users`: live variables in it.
 
-    pieces: ranges of the arena that go free with it, at the latest of all storages that hold them.
+    piece: the range of the arena that goes free with it. holds: storages that it may be in, one or
+    another, which stay in use as long as it is.
     """
 
-    __slots__ = ("owned", "pieces", "place", "size", "users")
+    __slots__ = ("holds", "owned", "piece", "place", "size", "users")
 
-    def __init__(self, place: Place, size: int, owned: bool, pieces: Sequence[_Piece] = ()) -> None:
-        self.place, self.size, self.owned = place, size, owned
-        self.pieces = list(pieces)
+    def __init__(
+        self, place: Place, size: int, owned: bool, piece: tuple[int, int] | None = None
+    ) -> None:
+        self.place, self.size, self.owned, self.piece = place, size, owned, piece
+        self.holds: list[Storage] = []
         self.users = 0
 
 
@@ -119,15 +115,19 @@ class Assigner:
         return len(self.callbacks) - 1
 
     def new(self, size: int) -> Storage:
-        piece = _Piece(self.arena.allocate(size))
-        return Storage(Place("arena", 0, piece.range[0]), size, True, [piece])
+        piece = self.arena.allocate(size)
+        return Storage(Place("arena", 0, piece[0]), size, True, piece)
 
     def free(self, storage: Storage) -> None:
-        for piece in storage.pieces:
-            piece.holders -= 1
-            if not piece.holders:
-                self.arena.release(*piece.range)
-        storage.pieces = []
+        """Ends the use of a storage, and of what it holds."""
+        if storage.piece is not None:
+            self.arena.release(*storage.piece)
+            storage.piece = None
+        for held in storage.holds:
+            held.users -= 1
+            if not held.users:
+                self.free(held)
+        storage.holds = []
 
 
 class Scope:
@@ -232,6 +232,7 @@ class Scope:
                 case Alias():
                     source = self.values[step.operand]
                     self.bind(step.result, Value(source.storage, source.offset + step.offset))
+                    self.statements.append(Same(step.result, step.operand, step.offset))
                 case Nested():
                     self.assigner.nested[step.eqn.primitive.name](self, step, number)
             for var in uses.get(number, ()):
@@ -282,29 +283,50 @@ class Scope:
     def kernel(self, step: KernelCall, number: int) -> None:
         kernel = step.kernel
         replaced = set(kernel.updates.values())
-        reads = [self.value(a).place for k, a in enumerate(step.operands) if k not in replaced]
+        reads = [(a, self.value(a).place) for k, a in enumerate(step.operands) if k not in replaced]
         made = self.results(step, number, kernel.updates, kernel.inplace)
         sizes = self.assigner.scratch_of(kernel)
         scratch = [self.assigner.new(size) for size in sizes]
-        writes = tuple(s.place for s in made)
-        self.statements.append(Run(kernel, tuple(reads), writes, tuple(s.place for s in scratch)))
+        self.statements.append(
+            Run(
+                kernel,
+                tuple(place for _, place in reads),
+                tuple(s.place for s in made),
+                tuple(s.place for s in scratch),
+                _names(step, reads, made, kernel.updates),
+            )
+        )
         for storage in scratch:
             self.assigner.free(storage)
 
     def library(self, step: LibraryCall, number: int) -> None:
-        replaced = set(step.call.updates.values())
-        reads = [self.value(a).place for k, a in enumerate(step.operands) if k not in replaced]
-        made = self.results(step, number, step.call.updates, ())
+        updates = step.call.updates
+        replaced = set(updates.values())
+        reads = [(a, self.value(a).place) for k, a in enumerate(step.operands) if k not in replaced]
+        made = self.results(step, number, updates, ())
         scratch = self.assigner.new(step.call.scratch_bytes)
-        writes = tuple(s.place for s in made)
-        self.statements.append(Library(step.call, tuple(reads), writes, scratch.place))
+        self.statements.append(
+            Library(
+                step.call,
+                tuple(place for _, place in reads),
+                tuple(s.place for s in made),
+                scratch.place,
+                _names(step, reads, made, updates),
+            )
+        )
         self.assigner.free(scratch)
 
     def callback(self, step: CallbackCall, number: int) -> None:
-        reads = tuple(self.value(a).place for a in step.operands)
+        reads = [(a, self.value(a).place) for a in step.operands]
         made = self.results(step, number, {}, ())
-        index = self.assigner.callback(step.eqn)
-        self.statements.append(Callback(index, reads, tuple(s.place for s in made)))
+        self.statements.append(
+            Callback(
+                self.assigner.callback(step.eqn),
+                tuple(place for _, place in reads),
+                tuple(s.place for s in made),
+                _names(step, reads, made, {}),
+            )
+        )
 
     def inner(
         self, plan: Plan, inputs: Sequence[Value], destinations: Sequence[Storage | None]
@@ -315,6 +337,15 @@ class Scope:
         return scope
 
     # loops and branches
+
+
+def _names(
+    step: Any, reads: Sequence[tuple[Atom, Place]], made: Sequence[Storage], updates: dict[int, int]
+) -> Names:
+    """What the verifier is to find before and after a call."""
+    updated = [(step.operands[k], made[j].place) for j, k in updates.items()]
+    writes = tuple((v, s.place) for v, s in zip(step.results, made, strict=True))
+    return Names((*reads, *updated), writes)
 
 
 def last_uses(plan: Plan) -> dict[Var, int]:

@@ -31,6 +31,7 @@ from frit.codegen.buffers import (
     Point,
     Repeat,
     Run,
+    Same,
     While,
 )
 
@@ -126,6 +127,8 @@ class _Function:
 
     def each(self, statements: Sequence[Any]) -> None:
         for statement in statements:
+            if isinstance(statement, Same):
+                continue
             _EMIT[type(statement)](self, statement)
 
     # addresses
@@ -194,18 +197,18 @@ class _Function:
             for advance, base in zip(statement.advances, bases, strict=True):
                 at = b.gep(base, b.mul(step, advance.stride), I8)
                 b.store(at, self.cell(advance.index))
-            self.statements(statement.body)
+            self.statements(statement.body.statements)
 
     def loop_while(self, statement: While) -> None:
         b = self.b
         head, body, after = b.new_block("test"), b.new_block("body"), b.new_block("done")
         b.br(head)
         b.position_at_end(head)
-        self.statements(statement.condition)
+        self.statements(statement.condition.statements)
         again = b.load(I8, self.address(statement.predicate))
         b.cond_br(b.icmp("ne", again, 0), body, after)
         b.position_at_end(body)
-        self.statements(statement.body)
+        self.statements(statement.body.statements)
         b.br(head)
         b.position_at_end(after)
 
@@ -223,7 +226,7 @@ class _Function:
         b.switch(index, blocks[-1], list(enumerate(blocks[:-1])))
         for block, case in zip(blocks, statement.cases, strict=True):
             b.position_at_end(block)
-            self.statements(case)
+            self.statements(case.statements)
             b.br(after)
         b.position_at_end(after)
 
