@@ -152,7 +152,10 @@ SAMPLES = [
         lu_pivots_to_permutation, (np.array([[2, 2, 4], [0, 1, 2]], "i4"),), {"permutation_size": 5}
     ),
     *[Sample(geqrf, (x,)) for x in (_TALL, _WIDE, _matrices(3, 3, dtype="c16"))],
-    Sample(geqp3, (_TALL, np.zeros(3, "i4")), {"use_magma": None}),
+    *[
+        Sample(geqp3, (x, np.array(pivots, "i4")), {"use_magma": None}, note=str(pivots))
+        for x, pivots in ((_TALL, [0] * 3), (_SQUARE, [0, 0, 1, 1]), (_WIDE, [1, 0, 1, 0, 0]))
+    ],
     Sample(householder_product, _packed(_TALL)),
     Sample(householder_product, _packed(_matrices(2, 4, 3, dtype="c8"))),
     *[

@@ -62,14 +62,26 @@ geqrf = matrix_primitive(
 
 
 def _geqp3_evaluate(x: Any, pivots: Any, **_: Any) -> Any:
-    if pivots.any():
-        raise NotImplementedError(
-            "geqp3 with columns that must stay in front: move them there and pass pivots of 0."
+    """Columns with a pivot that is not 0 are moved to the front, and the others chosen by size."""
+    m, n = x.shape
+    order, fixed = np.arange(n), 0
+    for j in np.flatnonzero(pivots):
+        order[[fixed, j]] = order[[j, fixed]]
+        fixed += 1
+    k = min(fixed, m)
+    packed, taus = np.array(x[:, order]), np.zeros(min(m, n), x.dtype)
+    if k:
+        packed[:, :k], taus[:k] = _geqrf_evaluate(packed[:, :k])
+        packed[:, k:] = _ormqr_evaluate(
+            packed[:, :k], taus[:k], packed[:, k:], left=True, transpose=True
         )
-    if not x.size:
-        return x, np.arange(1, 1 + len(pivots), dtype=pivots.dtype), np.zeros(0, x.dtype)
-    n = x.shape[1]
-    return _work(lapack.routine(x.dtype, "geqp3")(x, lwork=2 * n + (n + 1) * lapack.BLOCK))
+    if k < min(m, n):
+        size = 2 * (n - k) + (n - k + 1) * lapack.BLOCK
+        rest, chosen, of_rest = _work(lapack.routine(x.dtype, "geqp3")(packed[k:, k:], lwork=size))
+        packed[:k, k:] = packed[:k, k:][:, chosen - 1]
+        packed[k:, k:], taus[k:] = rest, of_rest
+        order[k:] = order[k:][chosen - 1]
+    return packed, order + 1, taus
 
 
 geqp3 = matrix_primitive(
