@@ -16,6 +16,7 @@ are a last axis.
 from __future__ import annotations
 
 import math
+import re
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
@@ -31,9 +32,11 @@ BLOCK = 32  # lanes of a block of a transposition
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
 RULES = {}
 PLAIN_DTYPES = frozenset(
-    [*"bool float16 bfloat16 float32 float64".split()]
+    [*"bool float16 bfloat16 float32 float64 int2 int4 uint2 uint4".split()]
     + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    + [f"float8_{form}" for form in "e3m4 e4m3 e5m2 e4m3fn e4m3fnuz e5m2fnuz e4m3b11fnuz".split()]
 )
+SMALL_FLOATS = frozenset(name for name in PLAIN_DTYPES if "float" in name) - {"float32", "float64"}
 TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -122,6 +125,16 @@ def storage(aval):
             "bfloat16 with .astype(jnp.bfloat16) outside of jit."
         )
     return shape, name, 1
+
+
+def bits_of(dtype):
+    """Bits of an element by the name of its dtype; 8 for bool."""
+    return 8 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])
+
+
+def accumulator(dtype):
+    """The dtype in which sums and products of a dtype are kept: float32 for smaller floats."""
+    return "float32" if dtype in SMALL_FLOATS else dtype
 
 
 def no_machine_code(equation, why, instead):

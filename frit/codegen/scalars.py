@@ -11,6 +11,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from frit.ir.dtypes import is_floating
 from frit.ir.primitive import Primitive
 from frit.primitives import (
     arithmetic,
@@ -31,7 +32,8 @@ _MODULES = (
 
 def element_type(name):
     """The NumPy dtype called `name`."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    extended = getattr(ml_dtypes, name, None)
+    return np.dtype(name if extended is None else extended)
 
 
 def evaluate(op, numbers, dtype, params):
@@ -44,8 +46,8 @@ def evaluate(op, numbers, dtype, params):
 
 
 def is_float(x):
-    """Whether x holds floats, the half-width ones included."""
-    return x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16
+    """Whether x holds floats, those of 8 and 16 bits included."""
+    return is_floating(x.dtype)
 
 
 def _floordiv(x, y):

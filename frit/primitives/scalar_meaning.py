@@ -257,6 +257,7 @@ def shift_right_logical(x: Any, amount: Any) -> Any:
     return _shift(x_bits, _unsigned(amount), np.right_shift, zero).view(x.dtype)
 
 
+@in_bytes
 def shift_right_arithmetic(x: Any, amount: Any) -> Any:
     signed = x.view(np.dtype(f"i{x.dtype.itemsize}"))
     sign_bits = np.where(signed < 0, -1, 0).astype(signed.dtype)

@@ -156,6 +156,61 @@ def test_select_n_clamps_its_index():
     check("select_n", ["bool", "int64", "int64"], "int64")
 
 
+SMALL_FLOATS = [
+    f"float8_{form}" for form in "e3m4 e4m3 e5m2 e4m3fn e4m3fnuz e5m2fnuz e4m3b11fnuz".split()
+]
+SMALL_INTEGERS = ["int2", "int4", "uint2", "uint4"]
+
+
+def every_byte(dtype):
+    """All values of a dtype of at most 8 bits."""
+    kind = element_type(dtype)
+    if dtype in SMALL_INTEGERS:
+        bits = int(dtype[-1])
+        low = 0 if dtype.startswith("u") else -(1 << (bits - 1))
+        return np.arange(low, low + (1 << bits)).astype(kind)
+    return np.arange(256, dtype=np.uint8).view(kind)
+
+
+@pytest.mark.parametrize("dtype", SMALL_FLOATS)
+def test_small_floats(dtype):
+    numbers = every_byte(dtype).astype(np.float32)
+    between = np.concatenate([numbers, numbers * 1.03125, specials("float32")])
+    with np.errstate(all="ignore"):
+        narrow = applied("convert_element_type", [between], dtype, {"new_dtype": dtype})
+        expected = between.astype(element_type(dtype))
+        nan = np.isnan(expected.astype(np.float32))
+        assert np.isnan(narrow.astype(np.float32)[nan]).all()
+        assert np.array_equal(narrow.view(np.uint8)[~nan], expected.view(np.uint8)[~nan])
+        wide = applied(
+            "convert_element_type", [every_byte(dtype)], "float32", {"new_dtype": "float32"}
+        )
+        assert same_bits(wide, numbers)
+        x, y = np.meshgrid(every_byte(dtype), every_byte(dtype)[::7])
+        product = applied("mul", [x.reshape(-1), y.reshape(-1)], dtype, {})
+        exact = (x.astype(np.float32) * y.astype(np.float32)).reshape(-1)
+        rounded = exact.astype(element_type(dtype)).astype(np.float32)
+        assert same_bits(product.astype(np.float32), rounded)
+
+
+@pytest.mark.parametrize("dtype", SMALL_INTEGERS)
+def test_small_integers(dtype):
+    values = every_byte(dtype)
+    x, y = (grid.reshape(-1) for grid in np.meshgrid(values, values))
+    binary = "add sub mul div rem max min and or xor shift_left shift_right_arithmetic"
+    for op in [*binary.split(), "shift_right_logical"]:
+        assert np.array_equal(applied(op, [x, y], dtype, {}), evaluate(op, [x, y], dtype, {})), op
+    for op in ("neg", "abs", "not", "population_count", "clz"):
+        found, expected = applied(op, [values], dtype, {}), evaluate(op, [values], dtype, {})
+        assert np.array_equal(found, expected), op
+    for source in ("float32", "int32", "bool"):
+        given = specials(source)
+        with np.errstate(all="ignore"):
+            expected = evaluate("convert_element_type", [given], dtype, {"new_dtype": dtype})
+        found = applied("convert_element_type", [given], dtype, {"new_dtype": dtype})
+        assert np.array_equal(found, expected), source
+
+
 NARROW = "sin cos exp log tanh logistic log1p expm1 erf atan2 pow rsqrt cbrt lgamma digamma".split()
 
 

@@ -1,5 +1,6 @@
 """Rounding floats to float16 and bfloat16 and back, in hardware or by integer arithmetic."""
 
+from frit.backends.llvm import small_types
 from frit.backends.llvm.values import F16, F32, I16, I32, integer_like
 
 
@@ -14,6 +15,9 @@ class HalfFloats:
         """A float rounded to the half-width format of `kind`, still as a float."""
         if kind.half == "bfloat16":
             return self.b.bitcast(self._bfloat_bits(value), value.type)
+        if kind.half in small_types.FORMATS:
+            code = small_types.encode(self.b, value, kind.half)
+            return small_types.decode(self.b, code, kind.half)
         return self.half_to_float(self.float_to_half(value))
 
     def _bfloat_bits(self, value):

@@ -5,14 +5,20 @@ registers   bool: i1 · integers: iN · float32, float64: themselves · float16,
 memory      bool: one byte, 0 or 1 · float16, bfloat16: their 16 bits · others as in registers
 """
 
+from frit.backends.llvm.small_types import FORMATS, NARROW_INTEGERS
 from frit.backends.llvm.values import F32, F64, I1, I8, I16, constant, integer
 from frit.codegen.scalars import element_type
 
 
 class Scalar:
-    """How one dtype is held: `register` and `memory` types, and what kind of number it is."""
+    """How one dtype is held: `register` and `memory` types, and what kind of number it is.
 
-    __slots__ = ("bits", "half", "is_bool", "is_float", "is_signed", "memory", "name", "register")
+    half: the name of a float narrower than its register. narrow: the bits of such an integer.
+    """
+
+    __slots__ = (
+        "bits", "half", "is_bool", "is_float", "is_signed", "memory", "name", "narrow", "register",
+    )  # fmt: skip
 
     def __init__(self, name, bits, register, memory, *, half=None):
         self.name = name
@@ -23,6 +29,7 @@ class Scalar:
         self.is_bool = name == "bool"
         self.is_float = register.is_float
         self.is_signed = name.startswith("int")
+        self.narrow = NARROW_INTEGERS.get(name)
 
 
 SCALARS = {
@@ -36,6 +43,8 @@ SCALARS = {
         for sign in ("", "u")
         for bits in (8, 16, 32, 64)
     },
+    **{name: Scalar(name, 8, F32, I8, half=name) for name in FORMATS},
+    **{name: Scalar(name, 8, I8, I8) for name in NARROW_INTEGERS},
 }
 
 

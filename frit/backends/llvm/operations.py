@@ -5,7 +5,7 @@ operations are poison or trap at the edges (division by 0, wide shifts, nan to i
 guarded. No fast-math flags. How dtypes are held: `held.py`; meanings: `docs/semantics.md`.
 """
 
-from frit.backends.llvm import vector_math
+from frit.backends.llvm import small_types, vector_math
 from frit.backends.llvm.float_operations import EXACT, FLOAT
 from frit.backends.llvm.half_floats import HalfFloats
 from frit.backends.llvm.held import scalar
@@ -28,7 +28,19 @@ class Operations(HalfFloats):
         method = INTEGER.get(op)
         if method is None:
             raise NotImplementedError(f"no machine code for {op} on {kind.name}")
+        if kind.narrow:
+            return self.narrow_operation(method, op, kind, operands, params)
         return method(self, kind, *operands, **params)
+
+    def narrow_operation(self, method, op, kind, operands, params):
+        """An operation on integers of fewer bits than their register."""
+        b, bits = self.b, kind.narrow
+        if op in ("clz", "population_count", "shift_right_logical"):
+            operands = (small_types.low_bits(b, operands[0], bits), *operands[1:])
+        value = method(self, kind, *operands, **params)
+        if op == "clz":
+            value = b.sub(value, 8 - bits)
+        return small_types.wrapped(b, value, bits, kind.is_signed)
 
     def float_operation(self, op, kind, result, operands, params):
         method = FLOAT.get(op)
@@ -51,6 +63,10 @@ class Operations(HalfFloats):
         """The register of an element (or lanes) just loaded."""
         if kind.is_bool:
             return self.b.icmp("ne", value, 0)
+        if kind.narrow:
+            return small_types.wrapped(self.b, value, kind.narrow, kind.is_signed)
+        if kind.half in small_types.FORMATS:
+            return small_types.decode(self.b, value, kind.half)
         if kind.half == "bfloat16":
             wide = self.b.zext(value, I32.with_lanes(value.type.lanes))
             return self.b.bitcast(self.b.shl(wide, 16), F32.with_lanes(value.type.lanes))
@@ -63,6 +79,10 @@ class Operations(HalfFloats):
         lanes = value.type.lanes
         if kind.is_bool:
             return self.b.zext(value, I8.with_lanes(lanes))
+        if kind.narrow:
+            return small_types.low_bits(self.b, value, kind.narrow)
+        if kind.half in small_types.FORMATS:
+            return small_types.encode(self.b, value, kind.half)
         if kind.half == "bfloat16":
             bits = self.b.bitcast(value, I32.with_lanes(lanes))
             return self.b.trunc(self.b.lshr(bits, 16), I16.with_lanes(lanes))
@@ -145,6 +165,9 @@ def _convert(o, kind, result, operands, **_):
         return b.fcmp("une", x, 0.0) if kind.is_float else b.icmp("ne", x, 0)
     if kind.is_float and result.is_float:
         return _convert_float(o, x, kind, result, target)
+    if kind.is_float and result.narrow:
+        wide = b.saturating_fptosi(x, I32.with_lanes(lanes))
+        return small_types.saturated(b, wide, result.narrow, result.is_signed)
     if kind.is_float:
         return (
             b.saturating_fptosi(x, target) if result.is_signed else b.saturating_fptoui(x, target)
@@ -158,6 +181,9 @@ def _convert(o, kind, result, operands, **_):
         # 32- and 64-bit integers pass a float64 (exact for 32 bits; for 64 the low bits only
         # matter as "inexact", and saturate to half's range long before they are lost).
         return o.rounded(o.narrowed(cast(x, F64.with_lanes(lanes))), result)
+    if result.narrow:
+        same = x if x.type.element is I8 else (b.zext if kind.is_bool else b.trunc)(x, target)
+        return small_types.wrapped(b, same, result.narrow, result.is_signed)
     if result.bits < kind.bits:
         return b.trunc(x, target)
     if kind.is_bool or result.bits > kind.bits:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import WIDE, row_major, rule, storage
+from frit.codegen.nests import WIDE, accumulator, row_major, rule, storage
 
 ROWS = 4  # rows of the result that share each load of the right side
 PACKED_BYTES = 1 << 22  # a right side of at most so many bytes a batch is packed
@@ -63,8 +63,7 @@ class Product:
         self.shape, self.dtype, self.parts = storage(var.aval)
         self.lhs, self.rhs = lhs, rhs
         self.summed = [lhs.shape[a] for a in lhs_summed]
-        half = self.dtype in ("float16", "bfloat16")
-        self.wide = "float32" if half else self.dtype
+        self.wide = accumulator(self.dtype)
         self.packs = False
 
     def zero(self):

@@ -13,7 +13,7 @@ import math
 
 from frit.codegen.builders.windows import all_of, inside_place
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule, storage
+from frit.codegen.nests import accumulator, row_major, rule, storage
 
 TILE = 8
 
@@ -36,7 +36,7 @@ class _Convolution:
         self.lhs, self.rhs = lhs, rhs
         self.buffer = lowering.target(var)
         self.shape, self.dtype, self.parts = storage(var.aval)
-        self.wide = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype
+        self.wide = accumulator(self.dtype)
         numbers = params["dimension_numbers"]
         self.lhs_spec, self.rhs_spec = numbers.lhs_spec, numbers.rhs_spec
         self.out_spec = numbers.out_spec

@@ -7,7 +7,7 @@ import math
 
 from frit.codegen.builders.reductions import identity_of, of_pairs
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule
+from frit.codegen.nests import accumulator, row_major, rule
 
 OPERATIONS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 
@@ -42,7 +42,7 @@ def _cumulative(lowering, equation):
     op = OPERATIONS[equation.primitive.name]
     b, dtype = lowering.b, node.dtype
     axis, reverse = equation.params["axis"], equation.params.get("reverse", False)
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    wide = accumulator(dtype)
     start = [b.const(identity_of(op, wide), wide)]
 
     def step(state, value):
@@ -67,7 +67,7 @@ def _cumlogsumexp(lowering, equation):
     """Carries the maximum m so far and the sum of exp(x - m); a new maximum rescales the sum."""
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     b, dtype = lowering.b, node.dtype
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    wide = accumulator(dtype)
     start = [b.const(-math.inf, wide), b.const(0.0, wide)]
 
     def step(state, value):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import rule, storage
+from frit.codegen.nests import bits_of, rule, storage
 
 
 def mode_name(mode):
@@ -71,7 +71,7 @@ def fill_number(value, dtype):
         return True
     if "float" in dtype:
         return math.nan
-    bits = int("".join(c for c in dtype if c.isdigit()))
+    bits = bits_of(dtype)
     return (1 << bits) - 1 if dtype.startswith("u") else -(1 << (bits - 1))
 
 

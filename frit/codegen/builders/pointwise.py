@@ -5,7 +5,7 @@ Operands have the result's rank or rank 0; axes of size 1 are repeated. Complex 
 """
 
 from frit.codegen.builders.complex_numbers import COMPLEX
-from frit.codegen.nests import Node, no_machine_code, rule, storage
+from frit.codegen.nests import Node, bits_of, no_machine_code, rule, storage
 
 PLAIN = """
     abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos
@@ -215,9 +215,7 @@ def _bitcast(lowering, equation):
 
 
 def _unsigned(b, x):
-    bits = {"bool": 8, "int8": 8, "uint8": 8}.get(x.dtype) or int(
-        "".join(c for c in x.dtype if c.isdigit())
-    )
+    bits = bits_of(x.dtype)
     whole = f"uint{bits}"
     if x.dtype == "bool":
         return b.convert(x, whole), bits

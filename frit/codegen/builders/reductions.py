@@ -14,7 +14,7 @@ argmax and argmin take the first nan, else the first best.
 import math
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Unfused, rule, storage
+from frit.codegen.nests import Unfused, accumulator, bits_of, rule, storage
 
 LANES = 64
 ROW = 16
@@ -42,7 +42,7 @@ def identity_of(op, dtype):
         return highest
     if "float" in dtype:
         return math.inf if highest else -math.inf
-    bits = int("".join(c for c in dtype if c.isdigit()))
+    bits = bits_of(dtype)
     if dtype.startswith("u"):
         return (1 << bits) - 1 if highest else 0
     return (1 << (bits - 1)) - 1 if highest else -(1 << (bits - 1))
@@ -68,7 +68,7 @@ class Fold:
 
 def by_operation(b, op, dtype):
     """The fold by one operation of a dtype."""
-    wide = "float32" if dtype in ("float16", "bfloat16") and op in ("add", "mul") else dtype
+    wide = accumulator(dtype) if op in ("add", "mul") else dtype
 
     def take(value, position):
         return (b.convert(value, wide),)

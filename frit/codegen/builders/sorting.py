@@ -13,14 +13,9 @@ import math
 
 from frit.codegen.builders.views import clamp_index
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule
+from frit.codegen.nests import bits_of, row_major, rule
 
 LONG_ROW = 8192  # elements; longer rows are worth the larger table of 11-bit digits
-
-
-def bits_of(dtype):
-    """Bits of a dtype by its name; 8 for bool."""
-    return 8 if dtype == "bool" else int("".join(c for c in dtype if c.isdigit()))
 
 
 def key_of(b, value, *, descending=False):
