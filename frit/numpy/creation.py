@@ -97,6 +97,8 @@ def _array(object: Any, dtype: Any, copy: bool) -> Any:
         return _copied(object) if copy else object
     if isinstance(object, (list, tuple)):
         return _from_sequence(object, dtype)
+    if isinstance(object, range):
+        return _from_sequence(list(object), dtype)
     if object is None:
         raise ValueError("None is not a valid value for jnp.array")
     if isinstance(object, (bool, int, float, complex)):

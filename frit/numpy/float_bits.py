@@ -32,7 +32,7 @@ def signbit(x: Any, /) -> Any:
     (x,) = promote_args("signbit", x)
     dtype = dtype_of(x)
     if dtypes.is_integer(dtype):
-        return lax.lt(x, constant_like(x, 0))
+        return lax.lt(x, scalar(x, 0))
     if dtypes.is_bool(dtype):
         return lax.full_like(x, False, dtype=np.bool_)
     if not dtypes.is_floating(dtype):

@@ -37,7 +37,7 @@ from frit.numpy.promotion import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from frit.numpy.selection import to_bool, where
+from frit.numpy.selection import scalar, to_bool, where
 
 Function = Callable[..., Any]
 
@@ -104,7 +104,7 @@ def log2(x: Any, /) -> Any:
         r = lax.log(x)
         ln2 = lax.log(constant_like(lax.real(r), 2))
         return lax.complex(lax.div(lax.real(r), ln2), lax.div(lax.imag(r), ln2))
-    return lax.div(lax.log(x), lax.log(constant_like(x, 2)))
+    return lax.div(lax.log(x), lax.log(scalar(x, 2)))
 
 
 def log10(x: Any, /) -> Any:
@@ -117,7 +117,7 @@ def log10(x: Any, /) -> Any:
         return lax.complex(
             lax.mul(re, constant_like(re, factor)), lax.mul(im, constant_like(im, factor))
         )
-    return lax.mul(r, constant_like(r, factor))
+    return lax.mul(r, scalar(r, factor))
 
 
 # ---- signs and parts ----------------------------------------------------------------------------
@@ -472,7 +472,7 @@ def degrees(x: Any, /) -> Any:
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where x1 < 0, 1 where x1 > 0, x2 where x1 is 0, elementwise."""
     x1, x2 = promote_dtypes_inexact(*operands("heaviside", x1, x2))
-    zero, one = constant_like(x1, 0), constant_like(x1, 1)
+    zero, one = scalar(x1, 0), scalar(x1, 1)
     at_zero_or_nan = where(isnan(x1), x1, x2)
     return where(lax.lt(x1, zero), zero, where(lax.gt(x1, zero), one, at_zero_or_nan))
 
@@ -614,7 +614,7 @@ def isinf(x: Any, /) -> Any:
     (x,) = operands("isinf", x)
     dtype = dtype_of(x)
     if dtypes.is_floating(dtype):
-        return lax.eq(lax.abs(x), constant_like(x, np.inf))
+        return lax.eq(lax.abs(x), scalar(x, np.inf))
     if dtypes.is_complex(dtype):
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     return lax.full_like(x, False, dtype=np.bool_)
@@ -627,7 +627,7 @@ def _is_infinity(name: str, infinity: float) -> Function:
         (x,) = operands(name, x)
         dtype = dtype_of(x)
         if dtypes.is_floating(dtype):
-            return lax.eq(x, constant_like(x, infinity))
+            return lax.eq(x, scalar(x, infinity))
         if dtypes.is_complex(dtype):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
         return lax.full_like(x, False, dtype=np.bool_)
