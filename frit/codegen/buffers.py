@@ -122,12 +122,14 @@ class Advance:
 class Body:
     """Statements of a loop or branch.
 
-    enters: (input of the body, place, what it is outside). leaves: (output of the body, place).
+    enters: (input of the body, place, what it is outside), those that never change first, of which
+    there are `constants`. leaves: (output of the body, place).
     """
 
     statements: tuple[Any, ...]
     enters: tuple[tuple[Any, Place, Any], ...]
     leaves: tuple[tuple[Any, Place], ...]
+    constants: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ the next one finds; of several branches, only what all of them leave holds behin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from frit.codegen.buffers import (
@@ -226,8 +227,8 @@ class _Checker:
     # bodies
 
     def enter(self, body: Body, first: bool) -> None:
-        for var, place, outside in body.enters:
-            if first and outside is not None:
+        for number, (var, place, outside) in enumerate(body.enters):
+            if (first or number < body.constants) and outside is not None:
                 self.find(outside, place, "the start of a body")
             self.claim(var, place, "the start of a body")
 
@@ -245,7 +246,7 @@ class _Checker:
             for advance in loop.advances:
                 region, start = starts[advance.index]
                 self.pointers[advance.index] = (region, start + step * advance.stride)
-            self.turn(Body(loop.body.statements, enters, loop.body.leaves), turn)
+            self.turn(replace(loop.body, enters=enters), turn)
         self.results(loop.results)
 
     def loop_while(self, loop: While) -> None:

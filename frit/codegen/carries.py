@@ -253,7 +253,7 @@ def _scan(scope: Scope, step: Nested, number: int) -> None:
     exact = [Place("pointer", a.index) for a in advances]
     _advance_carries(inner, carries, body.inputs[consts : consts + count], moves, exact)
     held = [*(c.place for c in carries), *(row.place for row in rows)]
-    made = _body(inner, body, inputs, step.operands, held)
+    made = _body(inner, body, inputs, step.operands, held, consts)
     ends = [*(c.place for c in carries), *(s.place for s in stacks)]
     results = tuple(zip(step.results, ends, strict=True))
     scope.statements.append(
@@ -275,14 +275,14 @@ def _while(scope: Scope, step: Nested, number: int) -> None:
     test.copy(test.found[0].place, predicate.place, 1)
     test.finish()
     outside = (*step.operands[:tests], *step.operands[tests + consts :])
-    question = _body(test, condition, for_test, outside, [predicate.place])
+    question = _body(test, condition, for_test, outside, [predicate.place], tests)
     inside = [carry.inside() for carry in carries]
     destinations = [carry.spare or s for carry, s in zip(carries, inside, strict=True)]
     inputs = [*operands[tests:], *map(Value, inside)]
     inner = scope.inner(body, inputs, destinations)
     _advance_carries(inner, carries, body.inputs[consts:])
     held = [c.place for c in carries]
-    made = _body(inner, body, inputs, step.operands[tests:], held)
+    made = _body(inner, body, inputs, step.operands[tests:], held, consts)
     results = tuple(zip(step.results, held, strict=True))
     scope.statements.append(While(question, predicate.place, made, results))
     scope.assigner.free(predicate)
@@ -331,13 +331,14 @@ def _body(
     inputs: Sequence[Value],
     outside: Sequence[Atom],
     places: Sequence[Place],
+    constants: int = 0,
 ) -> Body:
     """The statements of an assigned body, with what goes in and comes out."""
     enters = tuple(
         (v, value.place, atom) for v, value, atom in zip(plan.inputs, inputs, outside, strict=True)
     )
     leaves = tuple(zip(plan.outputs, places, strict=True))
-    return Body(tuple(inner.statements), enters, leaves)
+    return Body(tuple(inner.statements), enters, leaves, constants)
 
 
 def _settle(inner: Scope, targets: Sequence[Storage]) -> None:
