@@ -103,9 +103,15 @@ def _lower(subject: Compilation) -> Compilation:
         for kernel in kernels_of(subject.plan):
             try:
                 functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
-            except NotImplementedError as error:
-                raise LoweringError(str(error)) from error
+            except (NotImplementedError, TypeError) as error:
+                raise LoweringError(f"{_place_of(kernel)}: {error}") from error
     return replace(subject, functions=functions)
+
+
+def _place_of(kernel: Kernel) -> str:
+    """Where in the user's code a kernel comes from."""
+    places = dict.fromkeys(str(e.source_info) for e in kernel.eqns if e.source_info.file)
+    return f"while compiling {', '.join(list(places)[:3]) or kernel.name}"
 
 
 @contextmanager
@@ -243,6 +249,12 @@ def compile_jaxpr(
     """
     if config.backend.value == "reference":
         return ReferenceProgram(closed)
+    for aval in (*closed.in_avals, *closed.out_avals):
+        if any(not isinstance(n, int) for n in getattr(aval, "shape", ())):
+            raise LoweringError(
+                f"a program on {aval} has dimensions that are not known; compiled code needs "
+                "numbers for them. Trace the function on arrays, or on shapes with integers."
+            )
     constants = Constants()
     structure = closed_key(closed, constants)
     flags = tuple(map(bool, donated)) if donated is not None else (False,) * len(closed.in_avals)

@@ -34,7 +34,7 @@ def test_results_go_to_outputs_and_need_no_other_memory():
     found = text(lambda x, y: [total(mul(x, rev(y, dimensions=(0,))), 0)], f32(64), f32(64))
     assert found == [
         "arena 0 bytes, 0 pointers",
-        "output0 = k0_rev_mul_reduce_sum(input0, input1)",
+        "output0 = k0_rev_mul_reduce_sum(input1, input0)",
     ]
 
 
