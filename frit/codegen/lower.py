@@ -55,14 +55,12 @@ def _lower(kernel, in_memory):
     lowering = Lowering(kernel, frozenset(in_memory), _kept_in_rows(kernel))
     for position, var in enumerate(kernel.passed):
         shape, dtype, parts = storage(var.aval)
-        full = (*shape, parts) if parts > 1 else shape
-        buffer = lowering.b.buffer(f"x{position}", dtype, full)
+        buffer = lowering.b.buffer(f"x{position}", dtype, lowering.memory_shape(var.aval))
         lowering.bind(var, lowering.stored(buffer, shape, parts))
     outputs = []
     for position, var in enumerate(kernel.outvars):
-        shape, dtype, parts = storage(var.aval)
-        full = (*shape, parts) if parts > 1 else shape
-        buffer = lowering.b.buffer(f"y{position}", dtype, full)
+        _, dtype, _ = storage(var.aval)
+        buffer = lowering.b.buffer(f"y{position}", dtype, lowering.memory_shape(var.aval))
         outputs.append((var, buffer))
         if lowering.nodes.get(id(var)) is None:
             lowering.targets.setdefault(id(var), buffer)

@@ -26,6 +26,7 @@ from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import At, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
 from frit.errors import LoweringError
+from frit.ir.dtypes import float0
 
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
 BLOCK = 32  # lanes of a block of a transposition
@@ -101,6 +102,7 @@ class Node:
 def storage(aval):
     """(shape, dtype name of a part, number of parts) of a type's elements.
 
+    Elements of float0 take no memory: as values they are False, and nothing is read or stored.
     Raises LoweringError for element types without machine code, and for symbolic dimensions.
     """
     dtype, shape = aval.dtype, tuple(aval.shape)
@@ -116,6 +118,8 @@ def storage(aval):
                 f"elements of type {dtype} have no machine code; convert them first"
             )
         return shape, "uint32", dtype.storage.itemsize // 4
+    if dtype == float0:
+        return shape, "bool", 1
     name = dtype.name
     if name in TWO_PARTS:
         return shape, TWO_PARTS[name], 2
@@ -192,8 +196,21 @@ class Lowering(Indices):
             self.materialize(var)
         return node
 
+    def memory_shape(self, aval):
+        """The shape of the buffer that holds an array; float0 has no bytes."""
+        shape, _, parts = storage(aval)
+        if aval.dtype == float0:
+            return (0,)
+        return (*shape, parts) if parts > 1 else shape
+
     def stored(self, buffer, shape, parts):
         """The node of an array in memory."""
+        if math.prod(buffer.shape) == 0:
+            nothing = self.b.const(0, buffer.dtype)
+            value = (nothing,) * parts if parts > 1 else nothing
+            node = Node(shape, buffer.dtype, lambda _: value, parts=parts, flat=True)
+            node.buffer = buffer
+            return node
         strides = row_major(shape)
 
         def element(index):
@@ -379,9 +396,9 @@ class Lowering(Indices):
     def write_nodes(self, pairs):
         groups = {}
         for node, buffer in pairs:
-            if len(node.pieces) > 1 and node.size:
+            if len(node.pieces) > 1 and node.size and math.prod(buffer.shape):
                 self.write_pieces(node, buffer)
-            elif node.size:
+            elif node.size and math.prod(buffer.shape):
                 groups.setdefault(node.shape, []).append((node, buffer))
         shapes = sorted(groups, key=lambda shape: (-len(shape), -math.prod(shape)))
         taken = set()

@@ -9,6 +9,7 @@ import pytest
 import frit
 import frit.numpy as jnp
 from frit import lax
+from frit.codegen.loops import walk
 from frit.codegen.lower import lower_kernel
 from tests.codegen.equations import Program, check_function, primitives
 
@@ -226,3 +227,22 @@ def test_an_equation_without_machine_code_is_named():
     result = p.apply(primitives()["cholesky"], x)
     with pytest.raises(NotImplementedError, match="no lowering of cholesky to machine code"):
         lower_kernel(p.kernel(result))
+
+
+def test_empty_arrays_and_float0_are_never_read():
+    nothing = np.zeros((0, 4), np.complex64)
+    check_function(lambda x: (x.sum(0), jnp.concatenate([x, 1 + x]), x.reshape(2, 0)), nothing)
+    p = Program()
+    x, y = p.input(floats(3)), p.input(np.zeros(3, frit.dtypes.float0))
+    total = p.apply(primitives()["add"], x, x)
+    function = lower_kernel(p.kernel(total, y))
+    assert function.parameters[1].shape == (0,)
+    assert all(
+        item.buffer.name in ("x0", "y0") for item in walk(function.body) if hasattr(item, "at")
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"])
+def test_small_dtypes(dtype):
+    x = RNG.integers(0, 7, 30).astype(dtype)
+    check_function(lambda x: (x + x, x.max(), jnp.sort(x), x.astype(np.float32)), x)

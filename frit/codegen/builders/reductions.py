@@ -13,8 +13,11 @@ argmax and argmin take the first nan, else the first best.
 
 import math
 
+import ml_dtypes
+
 from frit.codegen.loops import as_at
 from frit.codegen.nests import Unfused, accumulator, bits_of, rule, storage
+from frit.codegen.scalars import element_type
 
 LANES = 64
 ROW = 16
@@ -41,7 +44,11 @@ def identity_of(op, dtype):
     if dtype == "bool":
         return highest
     if "float" in dtype:
-        return math.inf if highest else -math.inf
+        number = math.inf if highest else -math.inf
+        if not math.isnan(float(element_type(dtype).type(number))):
+            return number
+        largest = float(ml_dtypes.finfo(dtype).max)  # formats without infinity
+        return largest if highest else -largest
     bits = bits_of(dtype)
     if dtype.startswith("u"):
         return (1 << bits) - 1 if highest else 0
