@@ -30,7 +30,7 @@ from frit.api import signatures
 from frit.ir import check, dims, dtypes, primitive, types
 from frit.jax_alias.facts import JAXLIB, VERSION, VERSION_INFO, machine_modules
 from frit.jax_alias.options import config_module, under
-from frit.lax import reductions
+from frit.lax import linalg, reductions
 from frit.numpy import promotion
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.indexing import take_index
@@ -60,6 +60,11 @@ def to_numeric_dtype(dtype: Any) -> Any:
     """int32 (the default integer) for bool, any other dtype as it is."""
     dtype = np.dtype(dtype)
     return _default("i")() if dtype == np.bool_ else dtype
+
+
+def to_complex_dtype(dtype: Any) -> Any:
+    """The complex dtype that holds the numbers of `dtype`."""
+    return promotion.to_complex(np.dtype(dtype))
 
 
 def to_inexact_dtype(dtype: Any) -> Any:
@@ -116,6 +121,7 @@ def _dtypes_module() -> dict[str, Any]:
         itemsize_bits=_itemsize_bits,
         python_scalar_dtypes=scalars,
         python_scalar_types_to_dtypes=scalars,
+        to_complex_dtype=to_complex_dtype,
         to_inexact_dtype=to_inexact_dtype,
         to_numeric_dtype=to_numeric_dtype,
     )
@@ -332,6 +338,7 @@ def _array_modules() -> dict[str, Any]:
             "numpy.util",
             check_arraylike=promotion.check_arraylike,
             promote_dtypes=promotion.promote_dtypes,
+            promote_dtypes_complex=promotion.promote_dtypes_complex,
             promote_dtypes_inexact=promotion.promote_dtypes_inexact,
         ),
         **under(
@@ -363,6 +370,12 @@ def _lax_modules() -> dict[str, Any]:
             "lax.windowed_reductions",
             _select_and_gather_add=reductions.select_and_gather_add,
             _select_and_scatter_add=reductions.select_and_scatter_add,
+        ),
+        **under(
+            "lax.linalg",
+            geqp3=linalg.geqp3,
+            geqrf=linalg.geqrf,
+            lu_solve=linalg.lu_solve,
         ),
     }
 
