@@ -16,6 +16,7 @@ import numpy as np
 from frit import lax, ref
 from frit.ir import dtypes
 from frit.numpy import (
+    comparisons,
     contraction,
     creation,
     cumulative,
@@ -71,19 +72,19 @@ _BINARY: dict[str, Operator] = {
     "divmod": ufuncs.divmod,
     "pow": ufuncs.power,
     "matmul": contraction.matmul,
-    "and": ufuncs.bitwise_and,
-    "or": ufuncs.bitwise_or,
-    "xor": ufuncs.bitwise_xor,
-    "lshift": ufuncs.left_shift,
-    "rshift": ufuncs.right_shift,
+    "and": comparisons.bitwise_and,
+    "or": comparisons.bitwise_or,
+    "xor": comparisons.bitwise_xor,
+    "lshift": comparisons.left_shift,
+    "rshift": comparisons.right_shift,
 }
 _COMPARISONS: dict[str, Operator] = {
-    "eq": ufuncs.equal,
-    "ne": ufuncs.not_equal,
-    "lt": ufuncs.less,
-    "le": ufuncs.less_equal,
-    "gt": ufuncs.greater,
-    "ge": ufuncs.greater_equal,
+    "eq": comparisons.equal,
+    "ne": comparisons.not_equal,
+    "lt": comparisons.less,
+    "le": comparisons.less_equal,
+    "gt": comparisons.greater,
+    "ge": comparisons.greater_equal,
 }
 
 
@@ -131,7 +132,7 @@ def _contains(self: Any, other: Any) -> bool:
         raise ValueError(
             f"Array.__contains__: query value must be a scalar, got shape {np.shape(other)}"
         )
-    return builtins.bool(reductions.any(ufuncs.equal(self, other)))
+    return builtins.bool(reductions.any(comparisons.equal(self, other)))
 
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
@@ -312,7 +313,7 @@ _OWN: dict[str, Any] = {
     "__neg__": lambda self: ufuncs.negative(self),
     "__pos__": lambda self: ufuncs.positive(self),
     "__abs__": lambda self: ufuncs.absolute(self),
-    "__invert__": lambda self: ufuncs.bitwise_not(self),
+    "__invert__": lambda self: comparisons.bitwise_not(self),
     "transpose": _transpose, "reshape": _reshape, "flatten": _flatten, "astype": _astype,
     "view": _view, "copy": _copy, "clip": _clip, "dot": _dot, "squeeze": _squeeze,
     "addressable_data": _addressable_data,

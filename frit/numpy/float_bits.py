@@ -10,6 +10,7 @@ from frit import lax
 from frit.api.custom import custom_jvp
 from frit.ir import dtypes
 from frit.ir.dtypes import float0
+from frit.numpy.comparisons import isinf
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import as_array, dtype_of, ensure_arrays, operands
@@ -21,7 +22,7 @@ from frit.numpy.promotion import (
     promote_dtypes_inexact,
 )
 from frit.numpy.selection import is_nan, scalar, where
-from frit.numpy.ufuncs import exp2, isinf
+from frit.numpy.ufuncs import exp2
 
 _INTEGER_OF_BITS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 

@@ -10,7 +10,7 @@ import numpy as np
 from frit import lax
 from frit.ir import dtypes
 from frit.ir.dtypes import ExtendedDType
-from frit.numpy import reductions, ufuncs
+from frit.numpy import comparisons, reductions, ufuncs
 from frit.numpy.creation import asarray
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
@@ -99,11 +99,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         convert(t, real) if np.ndim(t) == 0 else lax.convert_element_type(t, real)
         for t in (rtol, atol)
     )
-    both_nan = ufuncs.logical_and(ufuncs.isnan(a), ufuncs.isnan(b))
+    both_nan = comparisons.logical_and(comparisons.isnan(a), comparisons.isnan(b))
     allowed = ufuncs.add(atol, ufuncs.multiply(rtol, lax.abs(b)))
     in_range = lax.le(*promote_args("isclose", lax.abs(lax.sub(a, b)), allowed))
-    close = ufuncs.logical_or(lax.eq(a, b), ufuncs.logical_and(ufuncs.isfinite(b), in_range))
-    return ufuncs.logical_or(close, both_nan) if equal_nan else close
+    close = comparisons.logical_or(
+        lax.eq(a, b), comparisons.logical_and(comparisons.isfinite(b), in_range)
+    )
+    return comparisons.logical_or(close, both_nan) if equal_nan else close
 
 
 @jitted(static_argnames="equal_nan")
@@ -113,9 +115,11 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 def _same(a1: Any, a2: Any, equal_nan: bool) -> Any:
-    equal = ufuncs.equal(a1, a2)
+    equal = comparisons.equal(a1, a2)
     if equal_nan:
-        equal = ufuncs.logical_or(equal, ufuncs.logical_and(ufuncs.isnan(a1), ufuncs.isnan(a2)))
+        equal = comparisons.logical_or(
+            equal, comparisons.logical_and(comparisons.isnan(a1), comparisons.isnan(a2))
+        )
     return reductions.all(equal)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from frit import lax
 from frit.ir import dtypes
-from frit.numpy import cumulative, log_sums, reductions, ufuncs
+from frit.numpy import comparisons, cumulative, log_sums, reductions, ufuncs
 from frit.numpy.operands import as_array
 from frit.numpy.ufunc_objects import ufunc
 
@@ -47,11 +47,11 @@ multiply = _binary(
 subtract = _binary(ufuncs.subtract, None, at=_subtract_at)
 minimum = _binary(ufuncs.minimum, None, reduce=reductions.reduce_min)
 maximum = _binary(ufuncs.maximum, None, reduce=reductions.reduce_max)
-bitwise_and = _binary(ufuncs.bitwise_and, -1, reduce=reductions.reduce_bitwise_and)
-bitwise_or = _binary(ufuncs.bitwise_or, 0, reduce=reductions.reduce_bitwise_or)
-bitwise_xor = _binary(ufuncs.bitwise_xor, 0, reduce=reductions.reduce_bitwise_xor)
-logical_and = _binary(ufuncs.logical_and, True, reduce=reductions.reduce_logical_and)
-logical_or = _binary(ufuncs.logical_or, False, reduce=reductions.reduce_logical_or)
-logical_xor = _binary(ufuncs.logical_xor, False, reduce=reductions.reduce_logical_xor)
+bitwise_and = _binary(comparisons.bitwise_and, -1, reduce=reductions.reduce_bitwise_and)
+bitwise_or = _binary(comparisons.bitwise_or, 0, reduce=reductions.reduce_bitwise_or)
+bitwise_xor = _binary(comparisons.bitwise_xor, 0, reduce=reductions.reduce_bitwise_xor)
+logical_and = _binary(comparisons.logical_and, True, reduce=reductions.reduce_logical_and)
+logical_or = _binary(comparisons.logical_or, False, reduce=reductions.reduce_logical_or)
+logical_xor = _binary(comparisons.logical_xor, False, reduce=reductions.reduce_logical_xor)
 logaddexp = _binary(log_sums.logaddexp, -np.inf, reduce=reductions.logsumexp)
 logaddexp2 = _binary(log_sums.logaddexp2, -np.inf, reduce=reductions.logsumexp2)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.numpy.comparisons import isnan
 from frit.numpy.dtype_info import finfo
 from frit.numpy.linalg.batches import jitted
 from frit.numpy.linalg.decompositions import inexact_array, svd, svdvals
@@ -17,7 +18,6 @@ from frit.numpy.reductions import any as any_
 from frit.numpy.reductions import sum as sum_
 from frit.numpy.selection import where
 from frit.numpy.shapes import expand_dims
-from frit.numpy.ufuncs import isnan
 
 
 @jitted(static_argnames=("p",))
