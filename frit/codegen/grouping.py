@@ -30,9 +30,11 @@ from frit.codegen.kernels import (
     KernelCall,
     LibraryCall,
     Nested,
+    Nothing,
     Plan,
 )
 from frit.errors import LoweringError
+from frit.ir.dtypes import float0
 from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from frit.ir.types import ShapedArray
 from frit.optimize.fingerprint import Constants, Key, equations_key
@@ -129,6 +131,8 @@ class _Unit:
 def kind_of(eqn: JaxprEqn) -> str:
     """What sort of unit an equation belongs to."""
     name = eqn.primitive.name
+    if eqn.outvars and all(getattr(v.aval, "dtype", None) == float0 for v in eqn.outvars):
+        return "nothing"
     if name in LOOPS:
         return "opaque" if registers.fits(eqn) else "loop"
     if name in CALLBACKS or eqn.effects:
@@ -438,6 +442,8 @@ class _Grouping:
             match unit.kind:
                 case "loop":
                     made = [Nested(eqn, tuple(map(self.planner.body, _bodies(eqn))))]
+                case "nothing":
+                    made = [Nothing(results)]
                 case "callback":
                     made = [CallbackCall(eqn, operands, results)]
                 case "library":

@@ -6,6 +6,7 @@
            | LibraryCall(call, operands, results)        BLAS or LAPACK
            | CallbackCall(eqn, operands, results)        Python
            | Alias(operand, result, offset)              the same memory under another type
+           | Nothing(results)                            arrays of float0, which have no bytes
            | Nested(eqn, plans)                          scan, while or cond, and its bodies
 
 A kernel's equations use only its own variables and literals; every input and output is row-major
@@ -92,6 +93,17 @@ class Alias:
     @property
     def results(self) -> tuple[Var, ...]:
         return (self.result,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nothing:
+    """Results that take no memory."""
+
+    results: tuple[Var, ...]
+
+    @property
+    def operands(self) -> tuple[Atom, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ from frit.codegen.kernels import (
     KernelCall,
     LibraryCall,
     Nested,
+    Nothing,
     Plan,
 )
 from frit.ir.jaxpr import Atom, Literal, Var
@@ -233,6 +234,9 @@ class Scope:
                     source = self.values[step.operand]
                     self.bind(step.result, Value(source.storage, source.offset + step.offset))
                     self.statements.append(Same(step.result, step.operand, step.offset))
+                case Nothing():
+                    for var in step.results:
+                        self.bind(var, Value(self.assigner.new(0)))
                 case Nested():
                     self.assigner.nested[step.eqn.primitive.name](self, step, number)
             for var in uses.get(number, ()):

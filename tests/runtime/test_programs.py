@@ -8,12 +8,14 @@ import pytest
 
 from frit.config import backend, show, time
 from frit.errors import LoweringError
+from frit.ir.dtypes import float0
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray
 from frit.primitives import callbacks
 from frit.primitives.comparison_and_bits import lt
 from frit.runtime import memory, pipeline
 from frit.runtime.program import ReferenceProgram
+from frit.transforms.linear import broadcast_in_dim
 from tests.runtime.compiled import (
     add,
     agrees,
@@ -243,3 +245,26 @@ def test_results_of_a_program_recycle_memory():
 def test_types_of_constants_are_kept():
     values = [np.float16(2), np.int8(3), np.bool_(True)]
     agrees(lambda x: [x, *values], ShapedArray((), np.dtype("float32")))
+
+
+def test_float0_takes_no_memory():
+    nothing = ShapedArray((3,), float0)
+
+    def function(x):
+        empty = broadcast_in_dim(
+            np.zeros((), float0), shape=(3,), broadcast_dimensions=(), sharding=None
+        )
+        return [*scan(lambda c, e: [sin(c), e], [], [x, empty], [], length=3), empty]
+
+    closed = trace(function, f32(3))
+    assert closed.out_avals[1] == nothing
+    found = compile_checked(closed).run([np.ones(3, np.float32)])
+    assert found[1].dtype == float0
+    assert found[1].shape == (3,)
+
+
+def test_compiled_programs_do_not_call_back_into_python():
+    program = compile_checked(trace(lambda x: [sin(x), total(x, 0)], f32(3)))
+    assert program.executable.callbacks == []
+    called = compile_checked(trace(lambda x: pure(lambda v: [v], x, types=(f32(3),)), f32(3)))
+    assert len(called.executable.callbacks) == 1
