@@ -23,6 +23,7 @@ from frit import (  # noqa: E402
     experimental,
     extend,
     flatten_util,
+    image,
     interpreters,
     lax,
     memory,

@@ -33,7 +33,7 @@ def _shifted(z: Any) -> Any:
         wanted = z.real < SHIFT - k
         total = total + jnp.where(wanted, jnp.log(jnp.where(wanted, z + k, 1)), 0)
     steps = jnp.clip(jnp.ceil(SHIFT - z.real), 0, 2 * SHIFT)
-    return _stirling(z + steps) - total
+    return _stirling(z + steps.astype(z.dtype)) - total
 
 
 def _reflected(z: Any) -> Any:
@@ -41,7 +41,7 @@ def _reflected(z: Any) -> Any:
 
     The sine winds as z moves left; 2 pi i floor((Re z + 1/2) / 2) undoes it.
     """
-    sine = jnp.sin(np.pi * (z - 2 * jnp.round(z.real / 2)))
+    sine = jnp.sin(np.pi * (z - (2 * jnp.round(z.real / 2)).astype(z.dtype)))
     turns = jnp.floor((z.real + 0.5) / 2)
     winding = lax.complex(
         jnp.zeros_like(turns), 2 * np.pi * turns * jnp.where(jnp.signbit(z.imag), -1, 1)

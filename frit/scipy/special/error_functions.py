@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def _wofz_above(z: Any) -> Any:
     below = _WEIDEMAN_SCALE - i_z
     ratio = (_WEIDEMAN_SCALE + i_z) / below
     series = jnp.polyval(jnp.asarray(_WEIDEMAN_COEFFICIENTS, dtype=z.dtype), ratio)
-    return 2 * series / (below * below) + (1 / np.sqrt(np.pi)) / below
+    return 2 * series / (below * below) + (1 / math.sqrt(math.pi)) / below
 
 
 @custom_jvp
@@ -274,7 +275,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     steep = size > 1
     inner_a = jnp.where(steep, 1 / jnp.where(steep, size, 1), size)
     inner = _owens_t_inside(jnp.where(steep, size * h, h), inner_a)
-    at_h, at_ah = h * np.sqrt(0.5), size * h * np.sqrt(0.5)
+    at_h, at_ah = h * math.sqrt(0.5), size * h * math.sqrt(0.5)
     near = 0.25 - 0.25 * lax.erf(at_h) * lax.erf(at_ah)
     tail_h, tail_ah = lax.erfc(at_h), lax.erfc(at_ah)
     far = 0.25 * (tail_h + tail_ah - tail_h * tail_ah)
@@ -285,7 +286,7 @@ def _owens_t(h: Any, a: Any) -> Any:
 @_owens_t.defjvp
 def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
     (h, a), (th, ta) = primals, tangents
-    slope_h = -jnp.exp(-0.5 * h * h) * lax.erf(a * h * np.sqrt(0.5)) / (2 * np.sqrt(2 * np.pi))
+    slope_h = -jnp.exp(-0.5 * h * h) * lax.erf(a * h * math.sqrt(0.5)) / math.sqrt(8 * math.pi)
     slope_a = jnp.exp(-0.5 * (a * a + 1) * h * h) / (2 * np.pi * (a * a + 1))
     return _owens_t(h, a), slope_h * th + slope_a * ta
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -142,7 +143,7 @@ def _betaln_large(a: Any, b: Any) -> Any:
     ratio = a / b
     safe = jnp.where(a < 10, 10, a)
     both = (
-        0.5 * np.log(2 * np.pi) - 0.5 * jnp.log(b) + _stirling_rest(safe) + _stirling_rest(b)
+        0.5 * math.log(2 * math.pi) - 0.5 * jnp.log(b) + _stirling_rest(safe) + _stirling_rest(b)
         - _stirling_rest(safe + b) + (safe - 0.5) * jnp.log(safe / (safe + b))
         - b * jnp.log1p(safe / b)
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ def _legendre(n: Any, m: Any, x: Any, n_max: int) -> Any:
     b**2 = ((n-1)**2 - m**2) / (4(n-1)**2 - 1).
     """
     root = jnp.sqrt(1 - x * x)
-    diagonal = jnp.full_like(x, 0.5 / np.sqrt(np.pi))
+    diagonal = jnp.full_like(x, 0.5 / math.sqrt(math.pi))
     for k in range(1, n_max + 1):
-        factor = -np.sqrt((2 * k + 1) / (2 * k))
+        factor = -math.sqrt((2 * k + 1) / (2 * k))
         diagonal = jnp.where(k <= m, diagonal * factor * root, diagonal)
     result, last, beyond = diagonal, diagonal, jnp.zeros_like(x)
     order = m.astype(x.dtype)

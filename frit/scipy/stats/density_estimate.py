@@ -5,6 +5,7 @@ density(x) = sum(weights[i] normal(x; dataset[:, i], covariance))
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class gaussian_kde:
         dataset, points, precision = promote_dtypes_inexact(self.dataset, points, self.inv_cov)
         whitening = linalg.cholesky(precision, lower=True)
         difference = (points.T @ whitening)[:, None, :] - (dataset.T @ whitening)[None, :, :]
-        log_norm = jnp.sum(jnp.log(jnp.diag(whitening))) - 0.5 * self.d * np.log(2 * np.pi)
+        log_norm = jnp.sum(jnp.log(jnp.diag(whitening))) - 0.5 * self.d * math.log(2 * math.pi)
         return log_norm - 0.5 * jnp.sum(jnp.square(difference), axis=-1)
 
     def _columns(self, points: Any) -> Any:
@@ -127,7 +128,7 @@ class gaussian_kde:
         factor = linalg.cholesky(self.covariance + cov, lower=True)
         difference = (means[:, :, None] - self.dataset[:, None, :]).reshape(self.d, -1)
         whitened = linalg.solve_triangular(factor, difference, lower=True)
-        log_norm = jnp.sum(jnp.log(jnp.diag(factor))) + 0.5 * self.d * np.log(2 * np.pi)
+        log_norm = jnp.sum(jnp.log(jnp.diag(factor))) + 0.5 * self.d * math.log(2 * math.pi)
         terms = jnp.exp(-0.5 * jnp.sum(jnp.square(whitened), axis=0) - log_norm)
         return terms.reshape(means.shape[1], self.n)
 

@@ -5,6 +5,7 @@ All is nan where the scale is not positive.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The log of the sf: log(1 - exp(-exp(-y)))."""
     y, scale = standardized("gumbel_r.logsf", x, loc, scale)
     rate = jnp.exp(-y)
-    small = rate < np.log(2)
+    small = rate < math.log(2)
     left = jnp.log(-jnp.expm1(-jnp.where(small, rate, 1)))
     right = jnp.log1p(-jnp.exp(-jnp.where(small, 1, rate)))
     return _checked(scale, jnp.where(small, left, right))

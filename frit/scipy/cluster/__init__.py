@@ -1,0 +1,3 @@
+"""jax.scipy.cluster."""
+
+from frit.scipy.cluster import vq as vq
