@@ -28,13 +28,13 @@ def assert_derivative(function, *primals, along=None):
     """The derivative is that of finite differences; `function` must not depend on free phases."""
     with frit.enable_x64(True):
         tangents = along or [matrices(*x.shape, dtype=x.dtype.str[1:]) for x in primals]
-        value, found = frit.jvp(function, primals, tangents)
+        value, found = frit.jvp(function, primals, tuple(tangents))
         step = 1e-6
         above = function(*[x + step * t for x, t in zip(primals, tangents, strict=True)])
         below = function(*[x - step * t for x, t in zip(primals, tangents, strict=True)])
         difference = (np.asarray(above) - np.asarray(below)) / (2 * step)
         np.testing.assert_allclose(found, difference, rtol=1e-6, atol=1e-6)
-        compiled = frit.jit(lambda *xs: frit.jvp(function, xs, tangents))(*primals)
+        compiled = frit.jit(lambda *xs: frit.jvp(function, xs, tuple(tangents)))(*primals)
         np.testing.assert_allclose(compiled[0], value, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(compiled[1], found, rtol=1e-7, atol=1e-7)
 
