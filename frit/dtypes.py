@@ -16,7 +16,7 @@ from frit.ir.dtypes import (
     prng_key,
 )
 from frit.numpy.dtype_info import finfo, iinfo
-from frit.numpy.dtype_objects import bfloat16, result_type
+from frit.numpy.dtype_objects import bfloat16, result_kind
 
 __all__ = [
     "TypePromotionError",
@@ -40,6 +40,12 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if isinstance(found, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(f"Internal: canonicalize_dtype called on extended dtype {found}")
     return found
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The element type that arguments promote to; with whether it is weak, where asked."""
+    found = result_kind(*args)
+    return found if return_weak_type_flag else found[0]
 
 
 def itemsize_bits(dtype: Any) -> int:

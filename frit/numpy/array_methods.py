@@ -277,6 +277,11 @@ def _buffer_address(self: Any) -> int:
     return self.__array__().__array_interface__["data"][0]
 
 
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """x itself: there is one device."""
+    return self
+
+
 def _at(self: Any) -> IndexUpdateHelper:
     return IndexUpdateHelper(self)
 
@@ -328,6 +333,8 @@ _OWN: dict[str, Any] = {
 _FALLBACK: dict[str, Any] = {
     "clone": _copy, "is_ready": lambda self: True, "byteswap": _byteswap,
     "unsafe_buffer_pointer": _buffer_address,
+    "to_device": _to_device,
+    "platform": lambda self: "cpu",
     "__hex__": lambda self: hex(operator.index(self)),
     "__oct__": lambda self: oct(operator.index(self)),
 }  # fmt: skip

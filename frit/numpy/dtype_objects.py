@@ -71,12 +71,16 @@ single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 
 
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The element type that arrays, scalars and dtypes promote to together."""
+def result_kind(*args: Any) -> tuple[Any, bool]:
+    """The element type that arrays, scalars and dtypes promote to, and whether it is weak."""
     if not args:
         raise ValueError("at least one array or dtype is required")
-    found = dtypes.promote([_kind_of(a) for a in args])
-    return found if return_weak_type_flag else found[0]
+    return dtypes.promote([_kind_of(a) for a in args])
+
+
+def result_type(*args: Any) -> Any:
+    """The element type that arrays, scalars and dtypes promote to together."""
+    return result_kind(*args)[0]
 
 
 def _kind_of(x: Any) -> tuple[Any, bool]:

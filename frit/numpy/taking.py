@@ -434,8 +434,8 @@ def _diag(v: Any, k: int) -> Any:
     if v.ndim == 1:
         zero = constant_like(v, 0)
         size = v.shape[0] + abs(k)
-        padded = lax.pad(v, zero, ((max(0, k), max(0, -k), 0),))
-        return where(eye(size, k=k, dtype=np.bool_), padded, zero)
+        padded = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+        return where(eye(size, k=k, dtype=np.bool_), lax.expand_dims(padded, (1,)), zero)
     if v.ndim == 2:
         return diagonal(v, offset=k)
     raise ValueError("diag input must be 1d or 2d")
