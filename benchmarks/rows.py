@@ -111,23 +111,33 @@ def compile_elementwise() -> Case:
 def block_params(width: int, seed: int) -> dict[str, np.ndarray]:
     shapes = {"qkv": (width, 3 * width), "out": (width, width)}
     shapes |= {"up": (width, 4 * width), "down": (4 * width, width)}
-    return {n: draw(*s, seed=seed + len(n)) / np.sqrt(s[0]) for n, s in shapes.items()}
+    params = {n: draw(*s, seed=seed + len(n)) / np.sqrt(s[0]) for n, s in shapes.items()}
+    params |= {f"{n}_bias": np.zeros(s[1], np.float32) for n, s in shapes.items()}
+    params |= {f"gain{i}": np.ones(width, np.float32) for i in (1, 2)}
+    return params | {f"shift{i}": np.zeros(width, np.float32) for i in (1, 2)}
 
 
-def layernorm(x: Any) -> Any:
+def layernorm(x: Any, gain: Any = 1.0, shift: Any = 0.0) -> Any:
     centred = x - x.mean(-1, keepdims=True)
-    return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + shift
 
 
 def block(x: Any, params: Any, heads: int = 4) -> Any:
-    """A pre-norm transformer block on x (sequence, width)."""
-    length, width = x.shape
-    q, k, v = jnp.split((layernorm(x) @ params["qkv"]).reshape(length, heads, -1), 3, axis=-1)
-    scores = jnp.einsum("qhd,khd->hqk", q, k) / np.sqrt(width / heads).astype(np.float32)
+    """A pre-norm transformer block on x (batch, sequence, width)."""
+    batch, length, width = x.shape
+
+    def affine(x: Any, name: str) -> Any:
+        return x @ params[name] + params[f"{name}_bias"]
+
+    normed = layernorm(x, params["gain1"], params["shift1"])
+    q, k, v = jnp.split(affine(normed, "qkv").reshape(batch, length, heads, -1), 3, axis=-1)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(width / heads).astype(np.float32)
     mask = jnp.tril(jnp.ones((length, length), bool))
     weights = jax.nn.softmax(jnp.where(mask, scores, -1e9), axis=-1)
-    x = x + jnp.einsum("hqk,khd->qhd", weights, v).reshape(length, width) @ params["out"]
-    return x + jax.nn.gelu(layernorm(x) @ params["up"]) @ params["down"]
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(batch, length, width)
+    x = x + affine(mixed, "out")
+    normed = layernorm(x, params["gain2"], params["shift2"])
+    return x + affine(jax.nn.gelu(affine(normed, "up")), "down")
 
 
 def transformer_row(layers: int) -> Case:
@@ -137,11 +147,11 @@ def transformer_row(layers: int) -> Case:
         def loss(params: Any, x: Any) -> Any:
             for layer in params:
                 x = block(x, layer)
-            return jnp.mean(layernorm(x)[:, 0] ** 2)
+            return jnp.mean(layernorm(x)[..., 0] ** 2)
 
         return jax.grad(loss)
 
-    return compiling(make, params, draw(32, 64))
+    return compiling(make, params, draw(4, 32, 64))
 
 
 for layers in (1, 4, 24):
