@@ -7,10 +7,13 @@ computed. Bounds of loops make most divisions by extents of shapes vanish.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from frit.codegen.loops import At, as_at
 
 
-def row_major(shape):
+def row_major(shape: Sequence[int]) -> Any:
     """Strides in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
@@ -22,13 +25,13 @@ def row_major(shape):
 class Indices:
     """Index arithmetic over one loop builder."""
 
-    def __init__(self, builder):
+    def __init__(self, builder: Any) -> None:
         self.b = builder
         self.bounds = {}  # key of an index -> exclusive upper bound; the lower one is 0
         self.depths = {}  # id of an integer value -> the open body that it stands in
         self.barrier = 0  # nothing is computed further out than this open body
 
-    def depth_of(self, index):
+    def depth_of(self, index: Sequence[Any]) -> Any:
         """The outermost open body in which every part of the index is visible.
 
         No further out than the last branch or while loop, whose bodies may not run at all.
@@ -50,7 +53,7 @@ class Indices:
                 depth = max(depth, min(place, inner))
         return max(depth, barrier)
 
-    def derive(self, key, index, build):
+    def derive(self, key: Any, index: Sequence[Any], build: Callable[..., Any]) -> Any:
         """`build()`, an index made of `index` alone: computed where `index` allows, and once."""
         b = self.b
         depth = self.depth_of(index)
@@ -65,13 +68,13 @@ class Indices:
             b.open[-1].memo[key] = (made, index)
         return made
 
-    def offset(self, strides, index):
+    def offset(self, strides: Any, index: Sequence[Any]) -> Any:
         at = At(0)
         for stride, i in zip(strides, index, strict=True):
             at = at + i * stride
         return at
 
-    def upper(self, at):
+    def upper(self, at: Any) -> Any:
         """An exclusive bound of an index known never to be negative, else None."""
         at = as_at(at)
         known = self.bounds.get(at.key())
@@ -88,11 +91,11 @@ class Indices:
                 high += factor * (extent - 1)
         return high + 1 if low >= 0 else None
 
-    def assume_below(self, at, bound):
+    def assume_below(self, at: Any, bound: Any) -> None:
         """Says that 0 <= at < bound."""
         self.bounds[as_at(at).key()] = bound
 
-    def divmod(self, at, divisor):
+    def divmod(self, at: Any, divisor: Any) -> Any:
         """(floor of at / divisor, rest) of an index >= 0, without division where possible."""
         at = as_at(at)
         if divisor == 1:
@@ -116,12 +119,12 @@ class Indices:
             self.assume_below(quotient, -(-bound // divisor))
         return whole + quotient, remainder
 
-    def quotient(self, at, divisor, bound):
+    def quotient(self, at: Any, divisor: Any, bound: Any) -> Any:
         """at // divisor as one value; in 32 bits, which vectors divide fast, where they suffice."""
         if not at.terms:
             return At(at.constant // divisor)
 
-        def build():
+        def build() -> Any:
             b = self.b
             if bound is None or bound > 2**31:
                 return b.apply("floordiv", at, divisor)
@@ -129,7 +132,7 @@ class Indices:
 
         return self.derive(("quotient", divisor, at.key()), (at,), build)
 
-    def delinearize(self, position, shape):
+    def delinearize(self, position: Any, shape: Sequence[int]) -> Any:
         """The index of the element at a row-major position."""
         index = []
         for extent in reversed(shape[1:]):
@@ -138,7 +141,7 @@ class Indices:
         index.append(position)
         return tuple(reversed(index)) if shape else ()
 
-    def clamp(self, i, extent):
+    def clamp(self, i: Any, extent: int) -> Any:
         """An index moved to 0 ... extent - 1."""
         i, bound = as_at(i), self.upper(i)
         if not i.terms:
@@ -150,6 +153,6 @@ class Indices:
         return as_at(self.b.apply("min", self.b.apply("max", i, 0), extent - 1))
 
 
-def at_of(factor, value):
+def at_of(factor: Any, value: Any) -> Any:
     """factor × value as an index."""
     return as_at(value) * factor

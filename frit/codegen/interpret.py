@@ -9,15 +9,20 @@ It is the oracle that tells a lowering bug (wrong here too) from an LLVM bug (wr
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from frit.codegen.loops import (
     Apply,
     At,
+    Body,
     Broadcast,
+    Buffer,
     Call,
     Const,
     For,
+    Function,
     If,
     Load,
     Reduce,
@@ -34,7 +39,7 @@ class LoopFault(Exception):
     """An access that the loop language forbids, found by running."""
 
 
-def interpret(function, arguments, extents=(), symbols=None):
+def interpret(function: Function, arguments: Any, extents: Any = (), symbols: Any = None) -> Any:
     """The buffers of `function.parameters` after a run, as flat arrays; `arguments` is unchanged.
 
     arguments: an array for each parameter, or None for memory that holds nothing yet. extents: an
@@ -51,7 +56,7 @@ class _Memory:
 
     __slots__ = ("data", "readers", "written", "writers")
 
-    def __init__(self, data, written):
+    def __init__(self, data: Any, written: Any) -> None:
         self.data = data
         self.written = np.full(data.size, written)
         self.writers = {}
@@ -59,11 +64,11 @@ class _Memory:
 
 
 class _Run:
-    def __init__(self, function, arguments, extents, symbols):
+    def __init__(self, function: Function, arguments: Any, extents: Any, symbols: Any) -> None:
         self.function = function
         self.symbols = symbols
         self.values = {}
-        self.path = ()
+        self.path: tuple[Any, ...] = ()
         self.loops = 0
         for extent, number in zip(function.extents, extents, strict=True):
             self.values[id(extent)] = int(number)
@@ -73,7 +78,7 @@ class _Run:
             for buffer in function.buffers
         }
 
-    def make_memory(self, buffer, argument):
+    def make_memory(self, buffer: Buffer, argument: Any) -> Any:
         size = 1
         for extent in buffer.shape:
             size *= extent if isinstance(extent, int) else self.number(extent)
@@ -90,10 +95,10 @@ class _Run:
 
     # values
 
-    def number(self, value):
+    def number(self, value: Any) -> Any:
         return int(self.get(value))
 
-    def get(self, value):
+    def get(self, value: Any) -> Any:
         if isinstance(value, Const):
             number = np.asarray(value.value).astype(element_type(value.dtype))[()]
             return number if value.lanes == 1 else np.full(value.lanes, number)
@@ -102,12 +107,12 @@ class _Run:
             return np.int64((total + 2**63) % 2**64 - 2**63)
         return self.values[id(value)]
 
-    def put(self, value, number):
+    def put(self, value: Any, number: Any) -> None:
         self.values[id(value)] = number
 
     # memory
 
-    def place(self, item):
+    def place(self, item: Any) -> Any:
         """The element that an item touches, after the checks that do not depend on how."""
         memory = self.memory[id(item.buffer)]
         at = self.number(item.at)
@@ -115,14 +120,14 @@ class _Run:
             self.fault(item, at, f"is outside of its {memory.data.size} elements")
         return memory, at
 
-    def fault(self, item, at, why):
+    def fault(self, item: Any, at: Any, why: Any) -> None:
         where = ", ".join(f"{index}" for _, index in self.path)
         raise LoopFault(
             f"kernel {self.function.name}: {type(item).__name__} {item.buffer.name}[{at}] {why}"
             + (f" (in iteration {where})" if where else "")
         )
 
-    def read(self, item):
+    def read(self, item: Any) -> Any:
         memory, at = self.place(item)
         if not memory.written[at]:
             self.fault(item, at, "was never written")
@@ -134,7 +139,7 @@ class _Run:
                 readers.append(self.path)
         return memory.data[at]
 
-    def write(self, item, number):
+    def write(self, item: Any, number: Any) -> None:
         memory, at = self.place(item)
         if _races(self.path, memory.writers.get(at, ())):
             self.fault(item, at, "is written by two iterations")
@@ -144,17 +149,17 @@ class _Run:
         memory.written[at] = True
         memory.writers[at] = self.path
 
-    def enabled(self, item):
+    def enabled(self, item: Any) -> Any:
         return item.mask is None or bool(self.get(item.mask))
 
     # items
 
-    def body(self, body):
+    def body(self, body: Body) -> Any:
         for item in body.items:
             self.item(item)
         return [self.get(value) for value in body.yields]
 
-    def item(self, item):
+    def item(self, item: Any) -> None:
         match item:
             case Load():
                 zero = element_type(item.dtype).type(0)
@@ -194,7 +199,7 @@ class _Run:
             case Call():
                 self.call(item)
 
-    def loop(self, item):
+    def loop(self, item: Any) -> None:
         extent = item.extent if isinstance(item.extent, int) else self.number(item.extent)
         state = [self.get(value) for value in item.initial]
         lanes = item.kind == "vector" and item.carries
@@ -220,7 +225,7 @@ class _Run:
         for result, number in zip(item.results, state, strict=True):
             self.put(result, number)
 
-    def repeat(self, item):
+    def repeat(self, item: Any) -> None:
         state = [self.get(value) for value in item.initial]
         while True:
             for carry, number in zip(item.carries, state, strict=True):
@@ -231,7 +236,7 @@ class _Run:
         for result, number in zip(item.results, state, strict=True):
             self.put(result, number)
 
-    def call(self, item):
+    def call(self, item: Any) -> None:
         """Runs a symbol on slices that start at each view and share the buffer's memory."""
         if item.symbol not in self.symbols:
             raise LoopFault(f"kernel {self.function.name}: no symbol {item.symbol!r} was given")
@@ -247,7 +252,7 @@ class _Run:
         self.put(item.status, np.int32(self.symbols[item.symbol](*given) or 0))
 
 
-def _races(one, other):
+def _races(one: Any, other: Any) -> bool:
     """Whether two iterations, as ((loop, index), ...) from outside in, may run in any order."""
     for (loop, index), (other_loop, other_index) in zip(one, other, strict=False):
         if loop != other_loop:

@@ -38,6 +38,9 @@ Offsets are int64 and wrap.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 INDEX_DTYPE = "int64"
 KINDS = ("sequential", "parallel", "vector", "unrolled")
 SPACES = ("argument", "arena", "stack")
@@ -53,22 +56,22 @@ class Value:
 
     __slots__ = ("dtype", "lanes")
 
-    def __init__(self, dtype, lanes=1):
+    def __init__(self, dtype: str, lanes: Any = 1) -> None:
         self.dtype = dtype
         self.lanes = lanes
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         return sum_of(self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Any:
         return sum_of(self, scaled(other, -1))
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Any:
         return sum_of(other, scaled(self, -1))
 
-    def __mul__(self, factor):
+    def __mul__(self, factor: Any) -> Any:
         return scaled(self, factor)
 
     __rmul__ = __mul__
@@ -79,7 +82,7 @@ class Const(Value):
 
     __slots__ = ("value",)
 
-    def __init__(self, value, dtype, lanes=1):
+    def __init__(self, value: Any, dtype: str, lanes: Any = 1) -> None:
         Value.__init__(self, dtype, lanes)
         self.value = value
 
@@ -89,7 +92,7 @@ class Index(Value):
 
     __slots__ = ("extent", "name")
 
-    def __init__(self, name, extent=None):
+    def __init__(self, name: str, extent: Any = None) -> None:
         Value.__init__(self, INDEX_DTYPE)
         self.name = name
         self.extent = extent
@@ -106,13 +109,13 @@ class At(Value):
 
     __slots__ = ("_key", "constant", "terms")
 
-    def __init__(self, constant, terms=()):
+    def __init__(self, constant: Any, terms: Any = ()) -> None:
         self.dtype, self.lanes = INDEX_DTYPE, 1
         self.constant = constant
         self.terms = terms  # ((coefficient, value), ...), values distinct, none an At
-        self._key = None
+        self._key: tuple[Any, ...] | None = None
 
-    def key(self):
+    def key(self) -> Any:
         """Equal for equal sums over the same values."""
         key = self._key
         if key is None:
@@ -121,7 +124,7 @@ class At(Value):
             key = self._key = (self.constant, *parts)
         return key
 
-    def coefficient(self, value):
+    def coefficient(self, value: Any) -> Any:
         """How far one step of `value` moves this offset."""
         return sum(factor for factor, term in self.terms if term is value)
 
@@ -143,7 +146,7 @@ class Load(Value):
 
     __slots__ = ("at", "buffer", "mask")
 
-    def __init__(self, buffer, at, mask=None):
+    def __init__(self, buffer: Buffer, at: Any, mask: Any = None) -> None:
         Value.__init__(self, buffer.dtype)
         self.buffer = buffer
         self.at = at
@@ -155,7 +158,7 @@ class Apply(Value):
 
     __slots__ = ("op", "operands", "params")
 
-    def __init__(self, op, operands, dtype, lanes, params=None):
+    def __init__(self, op: str, operands: Any, dtype: str, lanes: Any, params: Any = None) -> None:
         Value.__init__(self, dtype, lanes)
         self.op = op
         self.operands = operands
@@ -167,7 +170,7 @@ class Select(Value):
 
     __slots__ = ("condition", "on_false", "on_true")
 
-    def __init__(self, condition, on_true, on_false):
+    def __init__(self, condition: Any, on_true: Any, on_false: Any) -> None:
         Value.__init__(self, on_true.dtype, on_true.lanes)
         self.condition = condition
         self.on_true = on_true
@@ -179,7 +182,7 @@ class Broadcast(Value):
 
     __slots__ = ("operand",)
 
-    def __init__(self, operand, lanes):
+    def __init__(self, operand: Any, lanes: Any) -> None:
         Value.__init__(self, operand.dtype, lanes)
         self.operand = operand
 
@@ -189,7 +192,7 @@ class Shuffle(Value):
 
     __slots__ = ("order", "x", "y")
 
-    def __init__(self, x, y, order):
+    def __init__(self, x: Any, y: Any, order: Any) -> None:
         Value.__init__(self, x.dtype, len(order))
         self.x = x
         self.y = y
@@ -201,7 +204,7 @@ class Reduce(Value):
 
     __slots__ = ("op", "operand")
 
-    def __init__(self, op, operand):
+    def __init__(self, op: str, operand: Any) -> None:
         Value.__init__(self, operand.dtype)
         self.op = op
         self.operand = operand
@@ -218,7 +221,9 @@ class Buffer:
 
     __slots__ = ("dtype", "name", "shape", "space")
 
-    def __init__(self, name, dtype, shape, space="argument"):
+    def __init__(
+        self, name: str, dtype: str, shape: Sequence[Any], space: Any = "argument"
+    ) -> None:
         self.name = name
         self.dtype = dtype
         self.shape = tuple(shape)
@@ -230,15 +235,25 @@ class Body:
 
     __slots__ = ("items", "yields")
 
-    def __init__(self):
-        self.items = []
-        self.yields = ()
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self.yields: tuple[Any, ...] = ()
 
 
 class For:
     __slots__ = ("body", "carries", "extent", "index", "initial", "kind", "results", "width")
 
-    def __init__(self, index, extent, initial, carries, body, kind, width, results):
+    def __init__(
+        self,
+        index: Any,
+        extent: Any,
+        initial: Any,
+        carries: Any,
+        body: Body,
+        kind: str,
+        width: int,
+        results: Any,
+    ) -> None:
         self.index = index
         self.extent = extent
         self.initial = initial
@@ -254,7 +269,9 @@ class While:
 
     __slots__ = ("body", "carries", "condition", "initial", "results")
 
-    def __init__(self, initial, carries, condition, body, results):
+    def __init__(
+        self, initial: Any, carries: Any, condition: Any, body: Body, results: Any
+    ) -> None:
         self.initial = initial
         self.carries = carries
         self.condition = condition
@@ -265,7 +282,7 @@ class While:
 class If:
     __slots__ = ("condition", "otherwise", "results", "then")
 
-    def __init__(self, condition, then, otherwise, results):
+    def __init__(self, condition: Any, then: Any, otherwise: Any, results: Any) -> None:
         self.condition = condition
         self.then = then
         self.otherwise = otherwise
@@ -275,7 +292,7 @@ class If:
 class Store:
     __slots__ = ("at", "buffer", "mask", "value")
 
-    def __init__(self, buffer, at, value, mask=None):
+    def __init__(self, buffer: Buffer, at: Any, value: Any, mask: Any = None) -> None:
         self.buffer = buffer
         self.at = at
         self.value = value
@@ -287,7 +304,9 @@ class Update:
 
     __slots__ = ("at", "buffer", "mask", "op", "unique", "value")
 
-    def __init__(self, buffer, at, value, op, unique=False, mask=None):
+    def __init__(
+        self, buffer: Buffer, at: Any, value: Any, op: str, unique: Any = False, mask: Any = None
+    ) -> None:
         self.buffer = buffer
         self.at = at
         self.value = value
@@ -305,7 +324,7 @@ class Call:
 
     __slots__ = ("arguments", "effect", "status", "symbol")
 
-    def __init__(self, symbol, arguments, effect):
+    def __init__(self, symbol: str, arguments: Any, effect: Any) -> None:
         self.symbol = symbol
         self.arguments = arguments
         self.effect = effect
@@ -317,28 +336,28 @@ class Function:
 
     __slots__ = ("body", "buffers", "extents", "name")
 
-    def __init__(self, name, buffers, extents, body):
+    def __init__(self, name: str, buffers: Any, extents: Any, body: Body) -> None:
         self.name = name
         self.buffers = tuple(buffers)
         self.extents = tuple(extents)
         self.body = body
 
     @property
-    def parameters(self):
+    def parameters(self) -> Any:
         """The buffers that the caller passes, in the order of the call."""
         return tuple(buffer for buffer in self.buffers if buffer.space != "stack")
 
     @property
-    def scratch(self):
+    def scratch(self) -> Any:
         """The parameters that are memory for the kernel's own use, always the last ones."""
         return tuple(buffer for buffer in self.buffers if buffer.space == "arena")
 
     @property
-    def fallible(self):
+    def fallible(self) -> Any:
         return any(isinstance(item, Call) for item in walk(self.body))
 
 
-def bodies_of(item):
+def bodies_of(item: Any) -> Any:
     """The bodies nested directly in an item."""
     match item:
         case For(body=body):
@@ -350,7 +369,7 @@ def bodies_of(item):
     return ()
 
 
-def walk(body):
+def walk(body: Body) -> Iterator[Any]:
     """Every item of a body and of the bodies nested in it, outer first."""
     for item in body.items:
         yield item
@@ -361,7 +380,7 @@ def walk(body):
 # --------------------------------------------------------------------------------- arithmetic
 
 
-def as_at(value):
+def as_at(value: Any) -> Any:
     """The `At` equal to an int or an int64 scalar."""
     if isinstance(value, At):
         return value
@@ -374,7 +393,7 @@ def as_at(value):
     return At(int(value))
 
 
-def sum_of(x, y):
+def sum_of(x: Any, y: Any) -> Any:
     """x + y as an `At`; equal terms are merged."""
     x, y = as_at(x), as_at(y)
     if not y.terms:
@@ -386,7 +405,7 @@ def sum_of(x, y):
     return At(x.constant + y.constant, tuple(term for term in factors.values() if term[0]))
 
 
-def scaled(x, factor):
+def scaled(x: Any, factor: Any) -> Any:
     """x × an int, as an `At`."""
     if isinstance(factor, At) and not factor.terms:
         factor = factor.constant
@@ -400,7 +419,7 @@ def scaled(x, factor):
     return At(x.constant * factor, tuple((coefficient * factor, v) for coefficient, v in x.terms))
 
 
-def result_dtype(op, operands, params):
+def result_dtype(op: str, operands: Any, params: Any) -> Any:
     """The dtype of `op` on these values."""
     if op in COMPARISONS:
         return "bool"

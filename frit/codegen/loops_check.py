@@ -7,6 +7,8 @@ Bounds, races and initialisation are checked by `interpret.py`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from frit.codegen.loops import (
     COMPARISONS,
     INDEX_DTYPE,
@@ -15,11 +17,14 @@ from frit.codegen.loops import (
     SPACES,
     Apply,
     At,
+    Body,
     Broadcast,
+    Buffer,
     Call,
     Const,
     Extent,
     For,
+    Function,
     If,
     Index,
     Load,
@@ -44,19 +49,19 @@ class LoopError(Exception):
 # ----------------------------------------------------------------------------------- verifier
 
 
-def check_function(function):
+def check_function(function: Function) -> Any:
     """`function` itself, if it is well formed; else raises LoopError naming the item."""
     _Checker(function).check()
     return function
 
 
 class _Checker:
-    def __init__(self, function):
+    def __init__(self, function: Function) -> None:
         self.function = function
         self.visible = set()
         self.buffers = set(map(id, function.buffers))
 
-    def check(self):
+    def check(self) -> None:
         names = [buffer.name for buffer in self.function.buffers]
         self.require(len(set(names)) == len(names), "buffers", f"names repeat: {names}")
         for extent in self.function.extents:
@@ -69,11 +74,11 @@ class _Checker:
         self.check_body(self.function.body, ())
         self.require(not self.function.body.yields, "body", "a function yields nothing")
 
-    def require(self, truth, where, why):
+    def require(self, truth: Any, where: Any, why: Any) -> None:
         if not truth:
             raise LoopError(f"kernel {self.function.name}: {_describe(where)}: {why}")
 
-    def use(self, value, where, dtype=None, lanes=None):
+    def use(self, value: Any, where: Any, dtype: str | None = None, lanes: Any = None) -> None:
         self.require(isinstance(value, Value), where, f"{value!r} is not a value")
         if isinstance(value, At):
             for factor, term in value.terms:
@@ -87,14 +92,14 @@ class _Checker:
         if lanes is not None:
             self.require(value.lanes == lanes, where, f"expected {lanes} lanes, got {value.lanes}")
 
-    def place(self, buffer, at, mask, where):
+    def place(self, buffer: Buffer, at: Any, mask: Any, where: Any) -> None:
         self.require(id(buffer) in self.buffers, where, f"unknown buffer {buffer.name}")
         self.require(isinstance(at, At), where, "`at` must be an At")
         self.use(at, where)
         if mask is not None:
             self.use(mask, where, "bool", 1)
 
-    def check_body(self, body, bound):
+    def check_body(self, body: Body, bound: Any) -> None:
         before = set(self.visible)
         self.visible.update(map(id, bound))
         for item in body.items:
@@ -107,7 +112,7 @@ class _Checker:
             self.use(value, "yield")
         self.visible = before
 
-    def check_item(self, item):
+    def check_item(self, item: Any) -> None:
         self.require(id(item) not in self.visible, item, "stands in two places")
         match item:
             case Load(buffer=buffer, at=at, mask=mask):
@@ -154,15 +159,15 @@ class _Checker:
             case _:
                 self.require(False, item, "does not stand in a body")
 
-    def check_call(self, item, arguments):
+    def check_call(self, item: Any, arguments: Any) -> None:
         for position, argument in enumerate(arguments):
             if isinstance(argument, tuple):
-                self.place(*argument, None, item)
+                self.place(argument[0], argument[1], None, item)
                 self.require(position in item.effect, item, f"no effect for view {position}")
             else:
                 self.use(argument, item, lanes=1)
 
-    def check_apply(self, item):
+    def check_apply(self, item: Any) -> None:
         mixed = item.op in MIXED_DTYPES or item.op in ("clamp", "select_n", "reduce_precision")
         for operand in item.operands:
             self.use(operand, item, None if mixed else item.operands[0].dtype, item.lanes)
@@ -173,7 +178,7 @@ class _Checker:
         if item.op not in COMPARISONS and item.op not in ("select_n", "clamp"):
             self.require(item.dtype == expected, item, f"result is {expected}, not {item.dtype}")
 
-    def check_for(self, item):
+    def check_for(self, item: Any) -> None:
         self.require(item.kind in KINDS, item, f"unknown kind {item.kind!r}")
         if isinstance(item.extent, int):
             self.require(item.extent >= 0, item, f"negative extent {item.extent}")
@@ -190,14 +195,16 @@ class _Checker:
         self.check_body(item.body, (item.index, *item.carries))
         self.check_yields(item, item.body, item.carries)
 
-    def check_carries(self, item, initial, carries, width=None):
+    def check_carries(
+        self, item: Any, initial: Any, carries: Any, width: int | None = None
+    ) -> None:
         self.require(len(initial) == len(carries) == len(item.results), item, "carries differ")
         for first, carry, result in zip(initial, carries, item.results, strict=True):
             self.use(first, item, carry.dtype, carry.lanes if width is None else width)
             self.require(result.dtype == carry.dtype, item, "result dtype differs")
             self.require(result.lanes == first.lanes, item, "result lanes differ")
 
-    def check_yields(self, item, body, carries):
+    def check_yields(self, item: Any, body: Body, carries: Any) -> None:
         if carries is None:
             wanted = [("bool", 1)]
         else:
@@ -206,11 +213,11 @@ class _Checker:
         self.require(found == wanted, item, f"yields {found}, expected {wanted}")
 
 
-def _name(value):
+def _name(value: Any) -> Any:
     return getattr(value, "name", None) or type(value).__name__
 
 
-def _describe(item):
+def _describe(item: Any) -> Any:
     if isinstance(item, str):
         return item
     detail = getattr(item, "op", None) or getattr(getattr(item, "buffer", None), "name", "")
@@ -220,17 +227,17 @@ def _describe(item):
 # ------------------------------------------------------------------------------------ printer
 
 
-def print_function(function):
+def print_function(function: Function) -> Any:
     """Stable text of a function: one item a line, values numbered in order of appearance."""
     return _Printer().function(function)
 
 
 class _Printer:
-    def __init__(self):
+    def __init__(self) -> None:
         self.names = {}
         self.lines = []
 
-    def function(self, function):
+    def function(self, function: Function) -> Any:
         buffers = [
             f"{buffer.name}: {buffer.dtype}[{','.join(map(self.show, buffer.shape))}]"
             + ("" if buffer.space == "argument" else f" {buffer.space}")
@@ -241,11 +248,11 @@ class _Printer:
         self.body(function.body, 1)
         return "\n".join(self.lines)
 
-    def bind(self, value):
+    def bind(self, value: Any) -> Any:
         self.names[id(value)] = f"%{len(self.names)}"
         return self.names[id(value)] + f": {_type(value)}"
 
-    def show(self, value):
+    def show(self, value: Any) -> Any:
         match value:
             case int():
                 return str(value)
@@ -257,7 +264,7 @@ class _Printer:
                 return self.show_at(value)
         return self.names.get(id(value), "%?")
 
-    def show_at(self, at):
+    def show_at(self, at: Any) -> Any:
         parts = [
             self.show(value) if factor == 1 else f"{factor}*{self.show(value)}"
             for factor, value in at.terms
@@ -266,24 +273,24 @@ class _Printer:
             parts.append(str(at.constant))
         return " + ".join(parts).replace("+ -", "- ")
 
-    def line(self, depth, text):
+    def line(self, depth: int, text: Any) -> None:
         self.lines.append("  " * depth + text)
 
-    def body(self, body, depth):
+    def body(self, body: Body, depth: int) -> None:
         for item in body.items:
             self.item(item, depth)
         if body.yields:
             self.line(depth, f"yield {', '.join(map(self.show, body.yields))}")
 
-    def results(self, item):
+    def results(self, item: Any) -> Any:
         return f"{', '.join(map(self.bind, item.results))} = " if item.results else ""
 
-    def carried(self, item):
+    def carried(self, item: Any) -> Any:
         first = list(map(self.show, item.initial))
         pairs = [f"{self.bind(c)} = {x}" for c, x in zip(item.carries, first, strict=True)]
         return f" carry {', '.join(pairs)}" if pairs else ""
 
-    def item(self, item, depth):
+    def item(self, item: Any, depth: int) -> None:
         match item:
             case For():
                 kind = item.kind + (f"({item.width})" if item.width else "")
@@ -306,7 +313,7 @@ class _Printer:
             case _:
                 self.line(depth, self.simple(item))
 
-    def simple(self, item):
+    def simple(self, item: Any) -> Any:
         match item:
             case Load(buffer=buffer, at=at):
                 text = f"{buffer.name}[{self.show(at)}]{self.masked(item)}"
@@ -336,9 +343,9 @@ class _Printer:
                 return f"{self.bind(item.status)} = call {symbol}({', '.join(shown)})"
         return f"{self.bind(item)} = {text}"
 
-    def masked(self, item):
+    def masked(self, item: Any) -> Any:
         return f" if {self.show(item.mask)}" if item.mask is not None else ""
 
 
-def _type(value):
+def _type(value: Any) -> Any:
     return value.dtype if value.lanes == 1 else f"{value.dtype}x{value.lanes}"

@@ -12,9 +12,12 @@ for each column), lowering starts again with that value stored.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from frit.codegen import builders
+from frit.codegen.kernels import Kernel
 from frit.codegen.loops_check import check_function
 from frit.codegen.nests import RULES, Lowering, Unfused, storage
 from frit.codegen.schedule import prune
@@ -26,7 +29,7 @@ LOWERED = frozenset(RULES)
 FUSED = builders.FUSED
 
 
-def lower_kernel(kernel, *, check=True):
+def lower_kernel(kernel: Kernel, *, check: Any = True) -> Any:
     """The loop function of a kernel; LoweringError names an equation without a rule."""
     in_memory = set()
     with _room_for(len(kernel.eqns)):
@@ -41,7 +44,7 @@ def lower_kernel(kernel, *, check=True):
 
 
 @contextmanager
-def _room_for(equations):
+def _room_for(equations: Any) -> Iterator[Any]:
     """Lets Python recurse as deep as a chain of so many equations asks for its elements."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 8 * equations + 1000))
@@ -51,7 +54,7 @@ def _room_for(equations):
         sys.setrecursionlimit(limit)
 
 
-def _lower(kernel, in_memory):
+def _lower(kernel: Kernel, in_memory: Any) -> Any:
     lowering = Lowering(kernel, frozenset(in_memory), _kept_in_rows(kernel))
     for position, var in enumerate(kernel.passed):
         shape, dtype, parts = storage(var.aval)
@@ -81,7 +84,7 @@ def _lower(kernel, in_memory):
     return lowering.b.finish()
 
 
-def _kept_in_rows(kernel):
+def _kept_in_rows(kernel: Kernel) -> Any:
     """Ids of variables that are slow to compute, and read again after a sum over their rows."""
     readers = {}
     for equation in kernel.eqns:

@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 
 from frit.codegen.indices import Indices, row_major
+from frit.codegen.kernels import Kernel
 from frit.codegen.loop_builder import Builder
-from frit.codegen.loops import At, Const, Load, Value, as_at, bodies_of, walk
+from frit.codegen.loops import At, Buffer, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
 from frit.errors import LoweringError
 from frit.ir.dtypes import float0
+from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.types import Shape
 
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
 BLOCK = 32  # lanes of a block of a transposition
@@ -44,15 +49,15 @@ TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
 class Unfused(Exception):
     """A variable that must be in memory before the nest that asks for it; lowering starts again."""
 
-    def __init__(self, node):
+    def __init__(self, node: Node) -> None:
         super().__init__("the kernel's nests need this value in memory")
         self.node = node
 
 
-def rule(*names):
+def rule(*names: Any) -> Any:
     """Registers `build(lowering, equation)`, which gives the equation's results their nodes."""
 
-    def register(build):
+    def register(build: Callable[..., Any]) -> Any:
         for name in names:
             RULES[name] = build
         return build
@@ -80,9 +85,17 @@ class Node:
     )  # fmt: skip
 
     def __init__(
-        self, shape, dtype, element, *, parts=1, flat=False, scalar_axes=frozenset(),
-        traits=frozenset(), masked=None,
-    ):  # fmt: skip
+        self,
+        shape: Shape,
+        dtype: str,
+        element: Callable[..., Any],
+        *,
+        parts: int = 1,
+        flat: bool = False,
+        scalar_axes: frozenset[int] = frozenset(),
+        traits: frozenset[str] = frozenset(),
+        masked: Callable[..., Any] | None = None,
+    ) -> None:
         self.shape = shape
         self.rank = len(shape)
         self.size = math.prod(shape)
@@ -99,7 +112,7 @@ class Node:
         self.pieces = ()
 
 
-def storage(aval):
+def storage(aval: Any) -> Any:
     """(shape, dtype name of a part, number of parts) of a type's elements.
 
     Elements of float0 take no memory: as values they are False, and nothing is read or stored.
@@ -131,17 +144,17 @@ def storage(aval):
     return shape, name, 1
 
 
-def bits_of(dtype):
+def bits_of(dtype: str) -> Any:
     """Bits of an element by the name of its dtype; 8 for bool."""
     return 8 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])
 
 
-def accumulator(dtype):
+def accumulator(dtype: str) -> Any:
     """The dtype in which sums and products of a dtype are kept: float32 for smaller floats."""
     return "float32" if dtype in SMALL_FLOATS else dtype
 
 
-def no_machine_code(equation, why, instead):
+def no_machine_code(equation: JaxprEqn, why: Any, instead: Any) -> Any:
     """The error for an equation of types that its lowering does not know."""
     types = ", ".join(str(atom.aval) for atom in equation.invars)
     return LoweringError(
@@ -152,7 +165,9 @@ def no_machine_code(equation, why, instead):
 class Lowering(Indices):
     """One kernel on its way to loops: nodes of its variables, buffers, and index arithmetic."""
 
-    def __init__(self, kernel, in_memory=frozenset(), kept_in_rows=frozenset()):
+    def __init__(
+        self, kernel: Kernel, in_memory: Any = frozenset(), kept_in_rows: Any = frozenset()
+    ) -> None:
         super().__init__(Builder(kernel.name))
         self.kept_in_rows = kept_in_rows
         self.kernel = kernel
@@ -163,14 +178,14 @@ class Lowering(Indices):
 
     # ---------------------------------------------------------------------------- variables
 
-    def node(self, atom):
+    def node(self, atom: Any) -> Any:
         """The node of a variable or literal."""
         found = self.nodes.get(id(atom))
         if found is None:
             found = self.nodes[id(atom)] = self.literal(atom)
         return found
 
-    def literal(self, atom):
+    def literal(self, atom: Any) -> Any:
         shape, dtype, parts = storage(atom.aval)
         number = np.asarray(atom.val).reshape(-1)[0] if np.size(atom.val) else 0
         if parts == 2:
@@ -181,12 +196,12 @@ class Lowering(Indices):
                 value.value = float(number)
         return Node(shape, dtype, lambda index: value, parts=parts, flat=True)
 
-    def define(self, var, element, **facts):
+    def define(self, var: Var, element: Any, **facts: Any) -> Any:
         """Gives `var` the node with this element function; stores it at once if it must be."""
         shape, dtype, parts = storage(var.aval)
         return self.bind(var, Node(shape, dtype, element, parts=parts, **facts))
 
-    def bind(self, var, node):
+    def bind(self, var: Var, node: Node) -> Any:
         node.name = var
         if id(var) in self.kept_in_rows and node.parts == 1:
             node.kept_in_row = True
@@ -196,14 +211,14 @@ class Lowering(Indices):
             self.materialize(var)
         return node
 
-    def memory_shape(self, aval):
+    def memory_shape(self, aval: Any) -> Any:
         """The shape of the buffer that holds an array; float0 has no bytes."""
         shape, _, parts = storage(aval)
         if aval.dtype == float0:
             return (0,)
         return (*shape, parts) if parts > 1 else shape
 
-    def stored(self, buffer, shape, parts):
+    def stored(self, buffer: Buffer, shape: Shape, parts: int) -> Any:
         """The node of an array in memory."""
         if math.prod(buffer.shape) == 0:
             nothing = self.b.const(0, buffer.dtype)
@@ -213,13 +228,13 @@ class Lowering(Indices):
             return node
         strides = row_major(shape)
 
-        def element(index):
+        def element(index: Sequence[Any]) -> Any:
             at = self.offset(strides, index)
             if parts == 1:
                 return self.b.load(buffer, at)
             return tuple(self.b.load(buffer, at * parts + part) for part in range(parts))
 
-        def masked(index, inside):
+        def masked(index: Sequence[Any], inside: Any) -> Any:
             at = self.offset(strides, index)
             if parts == 1:
                 return self.b.load(buffer, at, inside)
@@ -229,7 +244,7 @@ class Lowering(Indices):
         node.buffer = buffer
         return node
 
-    def target(self, var):
+    def target(self, var: Var) -> Any:
         """The buffer that `var` is written to: its output, or memory of the kernel's own."""
         found = self.targets.get(id(var))
         if found is None:
@@ -237,14 +252,14 @@ class Lowering(Indices):
             found = self.targets[id(var)] = self.new_buffer(shape, dtype, parts)
         return found
 
-    def new_buffer(self, shape, dtype, parts=1):
+    def new_buffer(self, shape: Shape, dtype: str, parts: int = 1) -> Any:
         size = math.prod(shape) * parts * element_type(dtype).itemsize
         space = "stack" if size <= STACK_BYTES else "arena"
         self.scratch += 1
         full = (*shape, parts) if parts > 1 else shape
         return self.b.buffer(f"t{self.scratch}", dtype, full, space)
 
-    def now_stored(self, var):
+    def now_stored(self, var: Var) -> Any:
         """Says that `var` has been written to its target."""
         shape, _, parts = storage(var.aval)
         node = self.stored(self.target(var), shape, parts)
@@ -252,12 +267,12 @@ class Lowering(Indices):
         self.nodes[id(var)] = node
         return node
 
-    def materialize(self, var):
+    def materialize(self, var: Var) -> Any:
         """Writes `var` to its target now; its node becomes the memory."""
         self.write_all([var])
         return self.now_stored(var)
 
-    def in_buffer(self, atom):
+    def in_buffer(self, atom: Any) -> Any:
         """The memory of an atom's array, written now if it is not there yet."""
         node = self.node(atom)
         if node.buffer is None:
@@ -267,7 +282,7 @@ class Lowering(Indices):
 
     # ------------------------------------------------------------------------------ elements
 
-    def element(self, node, index):
+    def element(self, node: Node, index: Sequence[Any]) -> Any:
         """The element of a node, from where it was computed before if that is visible."""
         b = self.b
         if node.size == 0:  # never run: the loop around has no iterations
@@ -289,7 +304,7 @@ class Lowering(Indices):
             b.open[-1].memo[key] = (value, node, index)
         return value
 
-    def element_where(self, node, index, inside):
+    def element_where(self, node: Node, index: Sequence[Any], inside: Any) -> Any:
         """The element where the bool `inside` holds; anything where it does not.
 
         There the index may be out of bounds: nothing is read. None: it always holds.
@@ -301,7 +316,7 @@ class Lowering(Indices):
         bounded = [self.clamp(i, extent) for i, extent in zip(index, node.shape, strict=True)]
         return self.element(node, bounded)
 
-    def element_or_zero(self, node, index, inside):
+    def element_or_zero(self, node: Node, index: Sequence[Any], inside: Any) -> Any:
         """The element where `inside` holds, 0 where it does not and the index may be outside."""
         value = self.element_where(node, index, inside)
         if inside is None or node.buffer is not None:
@@ -311,14 +326,14 @@ class Lowering(Indices):
             return tuple(b.select(inside, x, b.const(0, x.dtype)) for x in value)
         return b.select(inside, value, b.const(0, value.dtype))
 
-    def keep_row(self, node, index, length):
+    def keep_row(self, node: Node, index: Sequence[Any], length: Any) -> Any:
         """A buffer for the elements of the row at `index`, found again until its loop ends."""
         buffer = self.new_buffer((length,), node.dtype)
         key = ("row", id(node), *(as_at(i).key() for i in index))
         self.b.open[-1].memo[key] = (buffer, index)
         return buffer
 
-    def kept_element(self, node, index):
+    def kept_element(self, node: Node, index: Sequence[Any]) -> Any:
         """The element from its row's buffer, if the row is kept."""
         key = ("row", id(node), *(i.key() for i in index[:-1]))
         for scope in reversed(self.b.open):
@@ -327,7 +342,7 @@ class Lowering(Indices):
                 return self.b.load(found[0], index[-1])
         return None
 
-    def inline(self, jaxpr, values):
+    def inline(self, jaxpr: Any, values: Any) -> Any:
         """The scalar results of a closed jaxpr of scalars, computed here."""
         outer, self.barrier = self.barrier, len(self.b.open) - 1
         inner = jaxpr.jaxpr
@@ -344,7 +359,9 @@ class Lowering(Indices):
         self.barrier = outer
         return results
 
-    def writes_alone(self, buffer, build, nodes):
+    def writes_alone(
+        self, buffer: Buffer, build: Callable[..., Any], nodes: Sequence[Node]
+    ) -> None:
         """Runs `build`, which writes to a buffer and must not read it through `nodes`.
 
         build() returns the loads of the buffer that it means to make. If there are others, raises
@@ -364,7 +381,7 @@ class Lowering(Indices):
     # --------------------------------------------------------------------------------- nests
 
     @contextmanager
-    def nest(self, shape, *, vector=True, width=0):
+    def nest(self, shape: Sequence[int], *, vector: bool = True, width: int = 0) -> Iterator[Any]:
         """Loops over an index of `shape`; the last long axis by lanes if `vector`. Yields it."""
         with ExitStack() as loops:
             index = [At(0)] * len(shape)
@@ -375,13 +392,13 @@ class Lowering(Indices):
                 index[axis] = as_at(scope.index)
             yield tuple(index)
 
-    def lanes(self, extent, width=0, *, vector=True):
+    def lanes(self, extent: int, width: int = 0, *, vector: bool = True) -> Any:
         """A loop by lanes, `width` of them if it is that long; or one after the other."""
         if not vector:
             return self.b.loop(extent)
         return self.b.loop(extent, kind="vector", width=width if extent >= width else 0)
 
-    def put(self, buffer, at, value):
+    def put(self, buffer: Buffer, at: Any, value: Any) -> None:
         """Stores an element, each of its parts."""
         if not isinstance(value, tuple):
             self.b.store(buffer, at, value)
@@ -389,11 +406,11 @@ class Lowering(Indices):
         for part, number in enumerate(value):
             self.b.store(buffer, at * len(value) + part, number)
 
-    def write_all(self, variables):
+    def write_all(self, variables: Any) -> None:
         """Nests that store variables to their targets; those of one shape share a nest."""
         self.write_nodes([(self.node(var), self.target(var)) for var in variables])
 
-    def write_nodes(self, pairs):
+    def write_nodes(self, pairs: Any) -> None:
         groups = {}
         for node, buffer in pairs:
             if len(node.pieces) > 1 and node.size and math.prod(buffer.shape):
@@ -415,7 +432,7 @@ class Lowering(Indices):
             taken.add(shape)
             self.write_group(shape, groups[shape], prefixes)
 
-    def write_pieces(self, node, buffer):
+    def write_pieces(self, node: Node, buffer: Buffer) -> None:
         """A nest for each piece of a node."""
         strides = row_major(node.shape)
         for piece, first in node.pieces:
@@ -429,10 +446,10 @@ class Lowering(Indices):
                 )
                 self.put(buffer, at, self.element(piece, index))
 
-    def overwritten(self, node):
+    def overwritten(self, node: Node) -> None:
         """Says that the memory of a node has changed: nothing may read the node any more."""
 
-        def element(*_):
+        def element(*_: Any) -> None:
             raise AssertionError(
                 f"kernel {self.kernel.name} reads an input after changing it in place; its "
                 "grouping must put the reader into an earlier kernel"
@@ -440,7 +457,7 @@ class Lowering(Indices):
 
         node.element = node.masked = element
 
-    def write_group(self, shape, pairs, prefixes):
+    def write_group(self, shape: Shape, pairs: Any, prefixes: Any) -> None:
         """One nest for the arrays of a shape, and in its outer loops those of its prefixes."""
         nodes = [node for node, _ in pairs]
         scalar = frozenset().union(*(node.scalar_axes for node in nodes))
@@ -467,7 +484,7 @@ class Lowering(Indices):
                 index[axis] = as_at(scope.index)
             self.store_all(pairs, tuple(index))
 
-    def write_blocks(self, shape, pairs, axes):
+    def write_blocks(self, shape: Shape, pairs: Any, axes: Sequence[int]) -> None:
         """Blocks of the last axis outside of all others: reads that leap from lane to lane then
         fall on lines that the next iterations of the other axes use too."""
         last, extent = axes[-1], shape[axes[-1]]
@@ -488,7 +505,7 @@ class Lowering(Indices):
                 self.assume_below(index[last], extent)
                 self.store_all(pairs, tuple(index))
 
-    def store_all(self, pairs, index):
+    def store_all(self, pairs: Any, index: Sequence[Any]) -> None:
         for node, buffer in pairs:
             at = self.offset(row_major(node.shape), index)
             self.put(buffer, at, self.element(node, index))

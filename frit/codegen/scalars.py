@@ -8,6 +8,8 @@ Beside the primitives there are two operations for indices, on int64:
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -30,13 +32,13 @@ _MODULES = (
 )  # fmt: skip
 
 
-def element_type(name):
+def element_type(name: str) -> Any:
     """The NumPy dtype called `name`."""
     extended = getattr(ml_dtypes, name, None)
     return np.dtype(name if extended is None else extended)
 
 
-def evaluate(op, numbers, dtype, params):
+def evaluate(op: str, numbers: Any, dtype: str, params: Any) -> Any:
     """`op` of NumPy scalars or equal vectors, as `dtype`."""
     numbers = [np.asarray(number) for number in numbers]
     if "new_dtype" in params:
@@ -45,12 +47,12 @@ def evaluate(op, numbers, dtype, params):
     return result.astype(element_type(dtype), copy=False)[()]
 
 
-def is_float(x):
+def is_float(x: Any) -> Any:
     """Whether x holds floats, those of 8 and 16 bits included."""
     return is_floating(x.dtype)
 
 
-def _floordiv(x, y):
+def _floordiv(x: Any, y: Any) -> Any:
     return np.where(y == 0, 0, np.floor_divide(x, np.where(y == 0, 1, y)))
 
 

@@ -6,12 +6,16 @@ place here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from frit.codegen.loops import (
     Apply,
     At,
+    Body,
     Broadcast,
     Call,
     For,
+    Function,
     If,
     Load,
     Reduce,
@@ -26,13 +30,13 @@ from frit.codegen.loops import (
 PURE = (Apply, Broadcast, Load, Reduce, Select, Shuffle)
 
 
-def prune(function):
+def prune(function: Function) -> Any:
     """`function` without the values that nothing reads and the loops that then do nothing."""
     _prune(function.body, set())
     return function
 
 
-def _prune(body, used):
+def _prune(body: Body, used: Any) -> None:
     """Drops the dead items of a body, last to first; adds to `used` the ids of what it reads."""
     for value in body.yields:
         _use(value, used)
@@ -54,14 +58,14 @@ def _prune(body, used):
     body.items = kept
 
 
-def _use(value, used):
+def _use(value: Any, used: Any) -> None:
     if isinstance(value, At):
         used.update(id(term) for _, term in value.terms)
     elif value is not None:
         used.add(id(value))
 
 
-def _operands(item):
+def _operands(item: Any) -> Any:
     match item:
         case Load(at=at, mask=mask):
             return (at, mask)

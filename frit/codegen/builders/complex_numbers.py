@@ -4,14 +4,20 @@ Formulas avoid overflow and cancellation where a known one does. Source for the 
 W. Kahan 1987, Branch cuts for complex elementary functions.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+from frit.codegen.loop_builder import Builder
 
 COMPLEX = {}
 
 
-def _complex(name):
-    def register(build):
+def _complex(name: str) -> Any:
+    def register(build: Callable[..., Any]) -> Any:
         COMPLEX[name] = build
         return build
 
@@ -23,48 +29,48 @@ class Real:
 
     __slots__ = ("b", "value")
 
-    def __init__(self, b, value):
+    def __init__(self, b: Builder, value: Any) -> None:
         self.b = b
         self.value = value
 
-    def with_op(self, op, *others):
+    def with_op(self, op: str, *others: Any) -> Any:
         values = [x.value if isinstance(x, Real) else x for x in others]
         return Real(self.b, self.b.apply(op, self.value, *values))
 
-    def __add__(self, y):
+    def __add__(self, y: Any) -> Any:
         return self.with_op("add", y)
 
-    def __sub__(self, y):
+    def __sub__(self, y: Any) -> Any:
         return self.with_op("sub", y)
 
-    def __mul__(self, y):
+    def __mul__(self, y: Any) -> Any:
         return self.with_op("mul", y)
 
-    def __truediv__(self, y):
+    def __truediv__(self, y: Any) -> Any:
         return self.with_op("div", y)
 
-    def __neg__(self):
+    def __neg__(self) -> Any:
         return self.with_op("neg")
 
-    def __rsub__(self, x):
+    def __rsub__(self, x: Any) -> Any:
         return (-self) + x
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __getattr__(self, op):
+    def __getattr__(self, op: str) -> Any:
         return partial(self.with_op, op)
 
-    def where(self, yes, no):
+    def where(self, yes: Any, no: Any) -> Any:
         """`yes` where this bool holds, else `no`."""
         values = [x.value if isinstance(x, Real) else x for x in (yes, no)]
         return Real(self.b, self.b.select(self.value, *values))
 
 
-def _formula(name):
+def _formula(name: str) -> Any:
     """Registers a function of pairs of `Real` that returns one or two of them."""
 
-    def register(build):
-        def on_values(b, *pairs, **params):
+    def register(build: Callable[..., Any]) -> Any:
+        def on_values(b: Builder, *pairs: Any, **params: Any) -> Any:
             wrapped = [tuple(Real(b, part) for part in pair) for pair in pairs]
             result = build(*wrapped, **params)
             if isinstance(result, tuple):
@@ -78,33 +84,33 @@ def _formula(name):
 
 
 @_formula("add")
-def _add(x, y):
+def _add(x: Any, y: Any) -> Any:
     return x[0] + y[0], x[1] + y[1]
 
 
 @_formula("sub")
-def _sub(x, y):
+def _sub(x: Any, y: Any) -> Any:
     return x[0] - y[0], x[1] - y[1]
 
 
 @_formula("neg")
-def _neg(x):
+def _neg(x: Any) -> Any:
     return -x[0], -x[1]
 
 
 @_formula("mul")
-def _mul(x, y):
+def _mul(x: Any, y: Any) -> Any:
     return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
 
 
 @_formula("square")
-def _square(x):
+def _square(x: Any) -> Any:
     product = x[0] * x[1]
     return (x[0] + x[1]) * (x[0] - x[1]), product + product
 
 
 @_formula("div")
-def _div(x, y):
+def _div(x: Any, y: Any) -> Any:
     """By the larger part of y (Smith 1962); by zero as real division of each part."""
     first = y[0].abs().ge(y[1].abs())
     large, small = first.where(y[0], y[1]), first.where(y[1], y[0])
@@ -119,11 +125,11 @@ def _div(x, y):
 
 
 @_formula("abs")
-def _abs(x):
+def _abs(x: Any) -> Any:
     return _hypot(*x)
 
 
-def _hypot(a, b):
+def _hypot(a: Any, b: Builder) -> Any:
     """sqrt(a² + b²) without overflow; infinite if either is."""
     a, b = a.abs(), b.abs()
     large, small = a.max(b), a.min(b)
@@ -135,33 +141,33 @@ def _hypot(a, b):
 
 
 @_formula("sign")
-def _sign(x):
+def _sign(x: Any) -> Any:
     size = _hypot(*x)
     zero = size.eq(0.0)
     return zero.where(x[0], x[0] / size), zero.where(x[1], x[1] / size)
 
 
 @_formula("exp")
-def _exp(x):
+def _exp(x: Any) -> Any:
     size = x[0].exp()
     real = x[1].eq(0.0)
     return real.where(size, size * x[1].cos()), real.where(x[1], size * x[1].sin())
 
 
 @_formula("exp2")
-def _exp2(x):
+def _exp2(x: Any) -> Any:
     return _exp((x[0] * math.log(2), x[1] * math.log(2)))
 
 
 @_formula("expm1")
-def _expm1(x):
+def _expm1(x: Any) -> Any:
     half = (x[1] * 0.5).sin()
     re = x[0].expm1() * x[1].cos() - half * half * 2.0
     return re, x[0].exp() * x[1].sin()
 
 
 @_formula("log")
-def _log(x):
+def _log(x: Any) -> Any:
     a, b = x[0].abs(), x[1].abs()
     large, small = a.max(b), a.min(b)
     near = ((large - 1.0) * (large + 1.0) + small * small).log1p() * 0.5
@@ -171,7 +177,7 @@ def _log(x):
 
 
 @_formula("log1p")
-def _log1p(x):
+def _log1p(x: Any) -> Any:
     near = (x[0] * (x[0] + 2.0) + x[1] * x[1]).log1p() * 0.5
     far = _log((x[0] + 1.0, x[1]))
     small = _hypot(*x).lt(0.5)
@@ -179,7 +185,7 @@ def _log1p(x):
 
 
 @_formula("sqrt")
-def _sqrt(x):
+def _sqrt(x: Any) -> Any:
     a, b = x
     root = ((a.abs() + _hypot(a, b)) * 0.5).sqrt()
     other = b.abs() / (root + root)
@@ -192,37 +198,37 @@ def _sqrt(x):
     return re, _copy_sign(im, b)
 
 
-def _copy_sign(size, sign):
+def _copy_sign(size: Any, sign: Any) -> Any:
     """A size that is not negative with the sign of another number, -0 included."""
     return sign.lt_to(0.0).where(-size, size)
 
 
 @_formula("rsqrt")
-def _rsqrt(x):
+def _rsqrt(x: Any) -> Any:
     return _reciprocal(_sqrt(x))
 
 
 @_formula("sin")
-def _sin(x):
+def _sin(x: Any) -> Any:
     return x[0].sin() * x[1].cosh(), x[0].cos() * x[1].sinh()
 
 
 @_formula("cos")
-def _cos(x):
+def _cos(x: Any) -> Any:
     return x[0].cos() * x[1].cosh(), -(x[0].sin() * x[1].sinh())
 
 
 @_formula("sinh")
-def _sinh(x):
+def _sinh(x: Any) -> Any:
     return x[0].sinh() * x[1].cos(), x[0].cosh() * x[1].sin()
 
 
 @_formula("cosh")
-def _cosh(x):
+def _cosh(x: Any) -> Any:
     return x[0].cosh() * x[1].cos(), x[0].sinh() * x[1].sin()
 
 
-def _tangents(angle, size):
+def _tangents(angle: Any, size: Any) -> Any:
     """(tan angle)(1 - tanh² size) and tanh size (1 + tan² angle), over 1 + tan² tanh²."""
     t, h = angle.tan(), size.tanh()
     scale = t * t * h * h + 1.0
@@ -231,45 +237,45 @@ def _tangents(angle, size):
 
 
 @_formula("tan")
-def _tan(x):
+def _tan(x: Any) -> Any:
     return _tangents(x[0], x[1])
 
 
 @_formula("tanh")
-def _tanh(x):
+def _tanh(x: Any) -> Any:
     im, re = _tangents(x[1], x[0])
     return re, im
 
 
 @_formula("acos")
-def _acos(x):
+def _acos(x: Any) -> Any:
     low, high = _sqrt((1.0 - x[0], -x[1])), _sqrt((x[0] + 1.0, x[1]))
     re = low[0].atan2(high[0]) * 2.0
     return re, (high[0] * low[1] - high[1] * low[0]).asinh()
 
 
 @_formula("asin")
-def _asin(x):
+def _asin(x: Any) -> Any:
     low, high = _sqrt((1.0 - x[0], -x[1])), _sqrt((x[0] + 1.0, x[1]))
     re = x[0].atan2(low[0] * high[0] - low[1] * high[1])
     return re, (low[0] * high[1] - low[1] * high[0]).asinh()
 
 
 @_formula("acosh")
-def _acosh(x):
+def _acosh(x: Any) -> Any:
     low, high = _sqrt((x[0] - 1.0, x[1])), _sqrt((x[0] + 1.0, x[1]))
     re = (low[0] * high[0] + low[1] * high[1]).asinh()
     return re, low[1].atan2(high[0]) * 2.0
 
 
 @_formula("asinh")
-def _asinh(x):
+def _asinh(x: Any) -> Any:
     re, im = _asin((-x[1], x[0]))
     return im, -re
 
 
 @_formula("atanh")
-def _atanh(x):
+def _atanh(x: Any) -> Any:
     a, b = x
     gap = 1.0 - a
     re = (a * 4.0 / (gap * gap + b * b)).log1p() * 0.25
@@ -278,19 +284,19 @@ def _atanh(x):
 
 
 @_formula("atan")
-def _atan(x):
+def _atan(x: Any) -> Any:
     re, im = _atanh((-x[1], x[0]))
     return im, -re
 
 
 @_formula("logistic")
-def _logistic(x):
+def _logistic(x: Any) -> Any:
     re, im = _exp((-x[0], -x[1]))
     return _reciprocal((re + 1.0, im))
 
 
 @_formula("pow")
-def _pow(x, y):
+def _pow(x: Any, y: Any) -> Any:
     """exp(y log x); 0 to a power with a positive real part is 0, and x to 0 is 1."""
     log = _log(x)
     re, im = _exp(_mul(y, log))
@@ -302,12 +308,12 @@ def _pow(x, y):
     return none.where(one, re), none.where(nothing, im)
 
 
-def _constant(like, number):
+def _constant(like: Any, number: Any) -> Any:
     return Real(like.b, like.b.const(number, like.value.dtype))
 
 
 @_formula("integer_pow")
-def _integer_pow(x, y):
+def _integer_pow(x: Any, y: Any) -> Any:
     if y == 0:
         return _constant(x[0], 1.0), _constant(x[0], 0.0)
     result, base, power = None, x, abs(y)
@@ -320,42 +326,42 @@ def _integer_pow(x, y):
     return result if y > 0 else _reciprocal(result)
 
 
-def _reciprocal(x):
+def _reciprocal(x: Any) -> Any:
     return _div((_constant(x[0], 1.0), _constant(x[0], 0.0)), x)
 
 
 @_formula("eq")
-def _eq(x, y):
+def _eq(x: Any, y: Any) -> Any:
     return x[0].eq(y[0]).with_op("and", x[1].eq(y[1]))
 
 
 @_formula("ne")
-def _ne(x, y):
+def _ne(x: Any, y: Any) -> Any:
     return x[0].ne(y[0]).with_op("or", x[1].ne(y[1]))
 
 
-def _before(x, y):
+def _before(x: Any, y: Any) -> Any:
     """Whether x comes before y: by real part, then by imaginary part."""
     tie = x[0].eq(y[0]).with_op("and", x[1].lt(y[1]))
     return x[0].lt(y[0]).with_op("or", tie)
 
 
-def _chosen(condition, x, y):
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return condition.where(x[0], y[0]), condition.where(x[1], y[1])
 
 
 @_formula("max")
-def _max(x, y):
+def _max(x: Any, y: Any) -> Any:
     return _chosen(_before(y, x), x, y)
 
 
 @_formula("min")
-def _min(x, y):
+def _min(x: Any, y: Any) -> Any:
     return _chosen(_before(x, y), x, y)
 
 
 @_complex("select_n")
-def _select_n(b, which, *cases):
+def _select_n(b: Builder, which: Any, *cases: Any) -> Any:
     return tuple(
         b.apply("select_n", which, *parts, dtype=parts[0].dtype)
         for parts in zip(*cases, strict=True)
@@ -364,7 +370,7 @@ def _select_n(b, which, *cases):
 
 for _name, _test in (("lt", "lt"), ("le", "le"), ("gt", "gt"), ("ge", "ge")):
 
-    def _ordered(x, y, test=_test):
+    def _ordered(x: Any, y: Any, test: Any = _test) -> Any:
         tie = x[0].eq(y[0]).with_op("and", getattr(x[1], test)(y[1]))
         strict = x[0].lt(y[0]) if test in ("lt", "le") else x[0].gt(y[0])
         return strict.with_op("or", tie)

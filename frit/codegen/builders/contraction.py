@@ -9,16 +9,18 @@ same whatever the tile. Half-width floats accumulate in float32, small integers 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import WIDE, accumulator, row_major, rule, storage
+from frit.codegen.nests import WIDE, Lowering, accumulator, row_major, rule, storage
+from frit.ir.jaxpr import JaxprEqn, Var
 
 ROWS = 4  # rows of the result that share each load of the right side
 PACKED_BYTES = 1 << 22  # a right side of at most so many bytes a batch is packed
 
 
 @rule("dot_general")
-def _dot_general(lowering, equation):
+def _dot_general(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     lhs, rhs = (lowering.node(atom) for atom in equation.invars)
     (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = equation.params["dimension_numbers"]
@@ -26,10 +28,10 @@ def _dot_general(lowering, equation):
     rhs_free = _free(rhs.rank, rhs_summed, rhs_batch)
     product = Product(lowering, var, lhs, rhs, lhs_summed)
 
-    def lhs_index(batch, rows, summed):
+    def lhs_index(batch: Any, rows: Any, summed: Any) -> Any:
         return _placed(lhs.rank, (lhs_batch, batch), (lhs_free, rows), (lhs_summed, summed))
 
-    def rhs_index(batch, columns, summed):
+    def rhs_index(batch: Any, columns: Any, summed: Any) -> Any:
         return _placed(rhs.rank, (rhs_batch, batch), (rhs_free, columns), (rhs_summed, summed))
 
     batch_shape = [lhs.shape[a] for a in lhs_batch]
@@ -41,11 +43,11 @@ def _dot_general(lowering, equation):
     lowering.now_stored(var)
 
 
-def _free(rank, summed, batch):
+def _free(rank: Any, summed: Any, batch: Any) -> Any:
     return [axis for axis in range(rank) if axis not in summed and axis not in batch]
 
 
-def _placed(rank, *groups):
+def _placed(rank: Any, *groups: Any) -> Any:
     index = [None] * rank
     for axes, values in groups:
         for axis, value in zip(axes, values, strict=True):
@@ -56,7 +58,7 @@ def _placed(rank, *groups):
 class Product:
     """The nest of one contraction: operands, accumulator dtype, and how a term is added."""
 
-    def __init__(self, lowering, var, lhs, rhs, lhs_summed):
+    def __init__(self, lowering: Lowering, var: Var, lhs: Any, rhs: Any, lhs_summed: Any) -> None:
         self.lowering = lowering
         self.b = lowering.b
         self.buffer = lowering.target(var)
@@ -66,11 +68,11 @@ class Product:
         self.wide = accumulator(self.dtype)
         self.packs = False
 
-    def zero(self):
+    def zero(self) -> Any:
         number = False if self.wide == "bool" else 0
         return [self.b.const(number, self.wide) for _ in range(self.parts)]
 
-    def converted(self, value):
+    def converted(self, value: Any) -> Any:
         if not isinstance(value, tuple):
             value = (value,)
         value = tuple(self.b.convert(part, self.wide) for part in value)
@@ -78,7 +80,7 @@ class Product:
             value = (value[0], self.b.const(0.0, self.wide))
         return value
 
-    def add_term(self, state, x, y):
+    def add_term(self, state: Any, x: Any, y: Any) -> Any:
         b = self.b
         if self.parts == 1:
             return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
@@ -87,11 +89,13 @@ class Product:
         imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
         return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]
 
-    def finish(self, state):
+    def finish(self, state: Any) -> Any:
         value = [self.b.convert(part, self.dtype) for part in state]
         return value[0] if self.parts == 1 else tuple(value)
 
-    def write(self, batch_shape, rows, columns, lhs_index, rhs_index):
+    def write(
+        self, batch_shape: Any, rows: Any, columns: Any, lhs_index: Any, rhs_index: Any
+    ) -> None:
         """Loops over batch, blocks of rows, columns by lanes, and terms."""
         if not math.prod(self.shape):
             return
@@ -114,7 +118,7 @@ class Product:
                     places = [lowering.delinearize(p, rows) for p in positions]
                     self.write_rows(batch, places, columns, lhs_index, rhs_index)
 
-    def pack(self, batch, columns, rhs_index):
+    def pack(self, batch: Any, columns: Any, rhs_index: Any) -> Any:
         """Copies the right side of a batch, so that lanes along its columns are neighbours."""
         lowering, rhs = self.lowering, self.rhs
         shape = (*self.summed, *columns)
@@ -126,7 +130,9 @@ class Product:
         self.rhs = lowering.stored(buffer, shape, rhs.parts)
         return lambda batch, column, summed: (*summed, *column)
 
-    def write_rows(self, batch, places, columns, lhs_index, rhs_index):
+    def write_rows(
+        self, batch: Any, places: Any, columns: Any, lhs_index: Any, rhs_index: Any
+    ) -> None:
         lowering = self.lowering
         with lowering.nest(columns, vector=not self.rhs.scalar_axes, width=WIDE) as column:
             state = [zero for _ in places for zero in self.zero()]
@@ -136,14 +142,16 @@ class Product:
                 at = lowering.offset(row_major(self.shape), (*batch, *place, *column))
                 lowering.put(self.buffer, at, self.finish(part))
 
-    def sum_terms(self, batch, places, column, lhs_index, rhs_index, state):
+    def sum_terms(
+        self, batch: Any, places: Any, column: Any, lhs_index: Any, rhs_index: Any, state: Any
+    ) -> Any:
         lowering, b = self.lowering, self.b
         axes = [axis for axis, extent in enumerate(self.summed) if extent != 1]
         index = [as_at(0)] * len(self.summed)
         if 0 in self.summed:
             return state
 
-        def descend(remaining, state):
+        def descend(remaining: Any, state: Any) -> Any:
             if not remaining:
                 y = self.converted(lowering.element(self.rhs, rhs_index(batch, column, index)))
                 result = []

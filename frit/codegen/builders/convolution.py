@@ -9,17 +9,23 @@ own axes, each product rounded, then each sum, whatever the tile. Half-width flo
 float32. Places on padding, or in the gaps of a dilated image, are 0 and read nothing.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from frit.codegen.builders.windows import all_of, inside_place
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import accumulator, row_major, rule, storage
+from frit.codegen.nests import Lowering, accumulator, row_major, rule, storage
+from frit.ir.jaxpr import JaxprEqn, Var
 
 TILE = 8
 
 
 @rule("conv_general_dilated")
-def _convolution(lowering, equation):
+def _convolution(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     lhs, rhs = (lowering.node(atom) for atom in equation.invars)
     convolution = _Convolution(lowering, var, lhs, rhs, equation.params)
@@ -31,7 +37,7 @@ def _convolution(lowering, equation):
 class _Convolution:
     """One convolution: which axis of which array is what, and how terms are added."""
 
-    def __init__(self, lowering, var, lhs, rhs, params):
+    def __init__(self, lowering: Lowering, var: Var, lhs: Any, rhs: Any, params: Any) -> None:
         self.lowering, self.b = lowering, lowering.b
         self.lhs, self.rhs = lhs, rhs
         self.buffer = lowering.target(var)
@@ -50,7 +56,7 @@ class _Convolution:
         self.outputs = self.shape[self.out_spec[1]]
         self.group_outputs = self.outputs // max(self.groups, self.batch_groups)
 
-    def write(self):
+    def write(self) -> None:
         """Loops over blocks of a tile, the other axes, and lanes."""
         lowering, b, rank = self.lowering, self.b, len(self.shape)
         lane_axis = rank - 1
@@ -72,13 +78,15 @@ class _Convolution:
                         start = block.index * size + first
                         self.write_tile(index, tile_axis, lane_axis, start, size)
 
-    def tile(self, axis):
+    def tile(self, axis: int) -> Any:
         """How many results along an axis are made together; within one group of channels."""
         if axis != self.out_spec[1]:
             return min(TILE, self.shape[axis])
         return math.gcd(TILE, self.group_outputs)
 
-    def write_tile(self, index, tile_axis, lane_axis, start, size):
+    def write_tile(
+        self, index: Sequence[Any], tile_axis: Any, lane_axis: Any, start: Any, size: Any
+    ) -> None:
         places = []
         for k in range(size):
             place = list(index)
@@ -94,7 +102,7 @@ class _Convolution:
             at = self.lowering.offset(row_major(self.shape), place)
             self.lowering.put(self.buffer, at, value[0] if self.parts == 1 else tuple(value))
 
-    def sum_terms(self, places, state):
+    def sum_terms(self, places: Any, state: Any) -> Any:
         """Loops over rhs's axes but for its output channels, in their order."""
         b, rhs = self.b, self.rhs
         axes = [a for a in range(rhs.rank) if a != self.rhs_spec[0]]
@@ -102,7 +110,7 @@ class _Convolution:
             return state
         term = [as_at(0)] * rhs.rank
 
-        def descend(remaining, state):
+        def descend(remaining: Any, state: Any) -> Any:
             if not remaining:
                 return self.add_terms(places, term, state)
             axis = remaining[0]
@@ -115,7 +123,7 @@ class _Convolution:
 
         return descend(axes, state)
 
-    def add_terms(self, places, term, state):
+    def add_terms(self, places: Any, term: Any, state: Any) -> Any:
         """The state with one more term for each place of the tile."""
         lowering, result, images, tests = self.lowering, [], {}, {}
         for number, place in enumerate(places):
@@ -130,7 +138,7 @@ class _Convolution:
             result += _add_product(self.b, old, images[key], weight)
         return result
 
-    def image_place(self, place, term, tests):
+    def image_place(self, place: Any, term: Any, tests: Any) -> Any:
         """(index into lhs, whether it is on the image or None for always) of a term."""
         lowering, b = self.lowering, self.b
         n, o = as_at(place[self.out_spec[0]]), as_at(place[self.out_spec[1]])
@@ -148,26 +156,26 @@ class _Convolution:
             axis = self.lhs_spec[d + 2]
             i = as_at(place[self.out_spec[d + 2]]) * self.strides[d]
             i = i + as_at(term[self.rhs_spec[d + 2]]) * self.rhs_gap[d] - low
-            key = (d, i.key())
-            if key not in tests:
-                tests[key] = inside_place(
+            here = (d, i.key())
+            if here not in tests:
+                tests[here] = inside_place(
                     b, i, self.lhs.shape[axis], self.lhs_gap[d], low > 0, high > 0
                 )
-            at[axis], inside = tests[key]
+            at[axis], inside = tests[here]
             insides.append(inside)
         key = ("all", *map(id, insides))
         if key not in tests:
             tests[key] = all_of(b, insides)
         return at, tests[key]
 
-    def converted(self, value):
+    def converted(self, value: Any) -> Any:
         """An element as parts of the dtype that is summed."""
         value = value if isinstance(value, tuple) else (value,)
         value = [self.b.convert(part, self.wide) for part in value]
         return value + [self.b.const(0, self.wide)] * (self.parts - len(value))
 
 
-def _add_product(b, state, x, y):
+def _add_product(b: Builder, state: Any, x: Any, y: Any) -> Any:
     if len(state) == 1:
         return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
     (p, q), (r, s) = x, y

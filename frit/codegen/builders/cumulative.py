@@ -3,16 +3,30 @@
 The carries of one loop along the axis; where the axis is not the last, lanes run along the last.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from frit.codegen.builders.reductions import identity_of, of_pairs
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import accumulator, row_major, rule
+from frit.codegen.nests import Lowering, Node, accumulator, row_major, rule
+from frit.ir.jaxpr import JaxprEqn, Var
 
 OPERATIONS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 
 
-def scan_axis(lowering, var, node, axis, reverse, start, step, finish):
+def scan_axis(
+    lowering: Lowering,
+    var: Var,
+    node: Node,
+    axis: int,
+    reverse: Any,
+    start: Any,
+    step: Any,
+    finish: Any,
+) -> None:
     """Writes `finish(state)` for every element to `var`'s memory.
 
     start: constants. step(state, element) -> state.
@@ -37,7 +51,7 @@ def scan_axis(lowering, var, node, axis, reverse, start, step, finish):
 
 
 @rule(*OPERATIONS)
-def _cumulative(lowering, equation):
+def _cumulative(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     op = OPERATIONS[equation.primitive.name]
     b, dtype = lowering.b, node.dtype
@@ -45,10 +59,10 @@ def _cumulative(lowering, equation):
     wide = accumulator(dtype)
     start = [b.const(identity_of(op, wide), wide)]
 
-    def step(state, value):
+    def step(state: Any, value: Any) -> Any:
         return [b.apply(op, state[0], b.convert(value, wide))]
 
-    def finish(state):
+    def finish(state: Any) -> Any:
         return b.convert(state[0], dtype)
 
     if node.parts > 1:
@@ -56,21 +70,21 @@ def _cumulative(lowering, equation):
     scan_axis(lowering, var, node, axis, reverse, start, step, finish)
 
 
-def _complex_scan(b, op, dtype):
+def _complex_scan(b: Builder, op: str, dtype: str) -> Any:
     fold = of_pairs(b, op, dtype)
     start = [b.const(x, dtype) for x in fold.start]
     return start, lambda state, value: list(fold.combine(state, value)), tuple
 
 
 @rule("cumlogsumexp")
-def _cumlogsumexp(lowering, equation):
+def _cumlogsumexp(lowering: Lowering, equation: JaxprEqn) -> None:
     """Carries the maximum m so far and the sum of exp(x - m); a new maximum rescales the sum."""
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     b, dtype = lowering.b, node.dtype
     wide = accumulator(dtype)
     start = [b.const(-math.inf, wide), b.const(0.0, wide)]
 
-    def step(state, value):
+    def step(state: Any, value: Any) -> Any:
         highest, total = state
         value = b.convert(value, wide)
         new = b.apply("max", highest, value)
@@ -80,7 +94,7 @@ def _cumlogsumexp(lowering, equation):
         added = b.apply("exp", b.apply("sub", value, shift))
         return [new, b.apply("add", kept, added)]
 
-    def finish(state):
+    def finish(state: Any) -> Any:
         highest, total = state
         shift = b.select(b.apply("is_finite", highest), highest, b.const(0.0, wide))
         return b.convert(b.apply("add", b.apply("log", total), shift), dtype)

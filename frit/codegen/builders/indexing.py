@@ -4,15 +4,21 @@ Whatever the positions, no access leaves the operand: starts are clamped, and wh
 windows that are not within it are replaced.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import bits_of, rule, storage
+from frit.codegen.nests import Lowering, Node, bits_of, rule, storage
+from frit.ir.jaxpr import JaxprEqn
+from frit.ir.types import Shape
 
 
-def mode_name(mode):
+def mode_name(mode: Any) -> Any:
     """The name of a gather or scatter mode, however it is given."""
     return getattr(mode, "name", str(mode)).upper()
 
@@ -23,13 +29,15 @@ class Starts:
     spans: extents of the window along each operand axis. vector_axis is the last of `indices`.
     """
 
-    def __init__(self, lowering, indices, axes, shape, spans):
+    def __init__(
+        self, lowering: Lowering, indices: Any, axes: Sequence[int], shape: Shape, spans: Any
+    ) -> None:
         self.lowering = lowering
         self.indices = indices
         self.axes = axes
         self.room = [shape[axis] - spans[axis] for axis in axes]
 
-    def raw(self, batch, component):
+    def raw(self, batch: Any, component: Any) -> Any:
         """One component as an int64 that keeps the order of the index's own dtype."""
         b = self.lowering.b
         value = self.lowering.element(self.indices, (*batch, component))
@@ -37,11 +45,11 @@ class Starts:
             value = b.apply("min", value, (1 << 62))
         return b.convert(value, "int64")
 
-    def clamped(self, batch, component):
+    def clamped(self, batch: Any, component: Any) -> Any:
         """The component moved so that the window is within the operand."""
         room = self.room[component]
 
-        def build():
+        def build() -> Any:
             b = self.lowering.b
             return b.apply("min", b.apply("max", self.raw(batch, component), 0), room)
 
@@ -50,7 +58,7 @@ class Starts:
         key = ("start", id(self), component, *(as_at(i).key() for i in batch))
         return self.lowering.derive(key, batch, build)
 
-    def within(self, batch):
+    def within(self, batch: Any) -> Any:
         """Whether the whole window is within the operand, or None if it always is."""
         b = self.lowering.b
         inside = None
@@ -63,7 +71,7 @@ class Starts:
         return inside
 
 
-def fill_number(value, dtype):
+def fill_number(value: Any, dtype: str) -> Any:
     """What a gather reads outside: the fill value, or nan, the lowest int, the highest uint."""
     if value is not None:
         return value.item() if hasattr(value, "item") else value
@@ -76,8 +84,9 @@ def fill_number(value, dtype):
 
 
 @rule("gather")
-def _gather(lowering, equation):
+def _gather(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
+    aval: Any = var.aval
     node, indices = (lowering.node(atom) for atom in equation.invars)
     numbers, sizes = equation.params["dimension_numbers"], equation.params["slice_sizes"]
     fills = mode_name(equation.params["mode"]).startswith("FILL")
@@ -90,12 +99,12 @@ def _gather(lowering, equation):
     b = lowering.b
     number = fill_number(equation.params.get("fill_value"), dtype)
     fill = b.const(number.real if parts > 1 else number, dtype)
-    if not isinstance(var.aval.dtype, np.dtype):
+    if not isinstance(aval.dtype, np.dtype):
         fill = (fill,) * parts if parts > 1 else fill
     elif parts > 1:
         fill = (fill, b.const(getattr(number, "imag", 0.0), dtype))
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         batch = tuple(index[axis] for axis in batch_axes)
         moved = [as_at(0)] * node.rank
         for axis, place in zip(window_axes, offsets, strict=True):
@@ -119,7 +128,7 @@ def _gather(lowering, equation):
     lowering.define(var, element, scalar_axes=_scalar(node, indices, len(shape)))
 
 
-def _scalar(node, indices, rank):
+def _scalar(node: Node, indices: Any, rank: Any) -> Any:
     if node.scalar_axes or indices.scalar_axes:
         return frozenset(range(rank))
     return frozenset()

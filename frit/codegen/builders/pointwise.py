@@ -4,8 +4,16 @@ Operands have the result's rank or rank 0; axes of size 1 are repeated. Complex 
 `complex_numbers`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from frit.codegen.builders.complex_numbers import COMPLEX
-from frit.codegen.nests import Node, bits_of, no_machine_code, rule, storage
+from frit.codegen.loop_builder import Builder
+from frit.codegen.nests import Lowering, Node, bits_of, no_machine_code, rule, storage
+from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.types import Shape
 
 PLAIN = """
     abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos
@@ -18,7 +26,7 @@ PLAIN = """
 KEPT_PARAMETERS = frozenset(("y", "rounding_method", "exponent_bits", "mantissa_bits"))
 
 
-def operand_elements(lowering, nodes, index):
+def operand_elements(lowering: Lowering, nodes: Sequence[Node], index: Sequence[Any]) -> Any:
     """The operands' elements at an index; operands without axes have one element for all.
 
     Sums over rows come before the elements that they keep.
@@ -30,13 +38,13 @@ def operand_elements(lowering, nodes, index):
     return values
 
 
-def stretched(lowering, node, shape):
+def stretched(lowering: Lowering, node: Node, shape: Shape) -> Any:
     """The node with its axes of size 1 repeated to `shape`; itself if it has that shape or ()."""
     if node.shape == shape or node.rank != len(shape):
         return node
     kept = [size == extent for size, extent in zip(node.shape, shape, strict=True)]
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         return lowering.element(
             node, tuple(i if k else 0 for i, k in zip(index, kept, strict=True))
         )
@@ -45,16 +53,16 @@ def stretched(lowering, node, shape):
     return Node(shape, node.dtype, element, parts=node.parts, scalar_axes=axes)
 
 
-def pointwise(lowering, var, nodes, combine):
+def pointwise(lowering: Lowering, var: Var, nodes: Sequence[Node], combine: Any) -> Any:
     """Gives `var` the node `combine(*elements)` of nodes of its shape or none."""
     shape = storage(var.aval)[0]
     nodes = [stretched(lowering, node, shape) for node in nodes]
     full = [node for node in nodes if node.rank == len(shape)]
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         return combine(*operand_elements(lowering, nodes, index))
 
-    def masked(index, inside):
+    def masked(index: Sequence[Any], inside: Any) -> Any:
         return combine(
             *(
                 lowering.element_where(node, index, inside)
@@ -75,7 +83,7 @@ def pointwise(lowering, var, nodes, combine):
 
 
 @rule(*PLAIN)
-def _plain(lowering, equation):
+def _plain(lowering: Lowering, equation: JaxprEqn) -> None:
     name = equation.primitive.name
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
@@ -88,15 +96,15 @@ def _plain(lowering, equation):
     dtype = storage(var.aval)[1]
     b = lowering.b
 
-    def combine(*values):
+    def combine(*values: Any) -> Any:
         if equation.params.get("out_dtype") is not None:
-            values = [b.convert(value, dtype) for value in values]
+            values = tuple(b.convert(value, dtype) for value in values)
         return b.apply(name, *values, dtype=dtype, **params)
 
     pointwise(lowering, var, nodes, combine)
 
 
-def _two_parts(lowering, equation, nodes, params):
+def _two_parts(lowering: Lowering, equation: JaxprEqn, nodes: Sequence[Node], params: Any) -> None:
     build = COMPLEX.get(equation.primitive.name)
     if build is None:
         raise no_machine_code(
@@ -107,13 +115,13 @@ def _two_parts(lowering, equation, nodes, params):
 
 
 @rule("pow")
-def _pow(lowering, equation):
+def _pow(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     b, (_, dtype, parts) = lowering.b, storage(var.aval)
     if parts > 1:
 
-        def power(x, y):
+        def power(x: Any, y: Any) -> Any:
             if not isinstance(y, tuple):
                 y = (b.convert(y, dtype), b.const(0.0, dtype))
             return COMPLEX["pow"](b, x, y)
@@ -124,12 +132,12 @@ def _pow(lowering, equation):
 
 
 @rule("convert_element_type")
-def _convert(lowering, equation):
+def _convert(lowering: Lowering, equation: JaxprEqn) -> None:
     (operand,), (var,) = equation.invars, equation.outvars
     node = lowering.node(operand)
     b, (_, dtype, parts) = lowering.b, storage(var.aval)
 
-    def convert(x):
+    def convert(x: Any) -> Any:
         if parts == 1:
             if isinstance(x, tuple) and dtype == "bool":
                 nonzero = [b.apply("ne", part, 0.0) for part in x]
@@ -143,24 +151,24 @@ def _convert(lowering, equation):
 
 
 @rule("copy", "stop_gradient", "name", "sharding_constraint")
-def _copy(lowering, equation):
+def _copy(lowering: Lowering, equation: JaxprEqn) -> None:
     (operand,), (var,) = equation.invars, equation.outvars
     pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
 
 
 @rule("optimization_barrier")
-def _barrier(lowering, equation):
+def _barrier(lowering: Lowering, equation: JaxprEqn) -> None:
     for operand, var in zip(equation.invars, equation.outvars, strict=True):
         pointwise(lowering, var, [lowering.node(operand)], lambda x: x)
 
 
 @rule("add_any")
-def _add_any(lowering, equation):
+def _add_any(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     b = lowering.b
 
-    def add(x, y):
+    def add(x: Any, y: Any) -> Any:
         if isinstance(x, tuple):
             return tuple(b.apply("add", p, q) for p, q in zip(x, y, strict=True))
         return b.apply("add", x, y)
@@ -169,13 +177,13 @@ def _add_any(lowering, equation):
 
 
 @rule("real", "imag", "complex", "conj")
-def _parts(lowering, equation):
+def _parts(lowering: Lowering, equation: JaxprEqn) -> None:
     name = equation.primitive.name
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     b = lowering.b
 
-    def build(*values):
+    def build(*values: Any) -> Any:
         if name == "complex":
             return values
         if name == "real":
@@ -191,7 +199,7 @@ def _parts(lowering, equation):
 
 
 @rule("bitcast_convert_type")
-def _bitcast(lowering, equation):
+def _bitcast(lowering: Lowering, equation: JaxprEqn) -> None:
     """Bits as another dtype; a wider or narrower one takes or makes a last axis."""
     (operand,), (var,) = equation.invars, equation.outvars
     node = lowering.node(operand)
@@ -214,7 +222,7 @@ def _bitcast(lowering, equation):
         _bitcast_wider(lowering, var, node, dtype)
 
 
-def _unsigned(b, x):
+def _unsigned(b: Builder, x: Any) -> Any:
     bits = bits_of(x.dtype)
     whole = f"uint{bits}"
     if x.dtype == "bool":
@@ -224,14 +232,14 @@ def _unsigned(b, x):
     return b.apply("bitcast_convert_type", x, new_dtype=whole), bits
 
 
-def _as_bits(b, x, dtype):
+def _as_bits(b: Builder, x: Any, dtype: str) -> Any:
     return x if x.dtype == dtype else b.apply("bitcast_convert_type", x, new_dtype=dtype)
 
 
-def _bitcast_narrower(lowering, var, node, dtype):
+def _bitcast_narrower(lowering: Lowering, var: Var, node: Node, dtype: str) -> None:
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         whole, bits = _unsigned(b, lowering.element(node, index[:-1]))
         count = storage(var.aval)[0][-1]
         narrow = bits // count
@@ -242,11 +250,11 @@ def _bitcast_narrower(lowering, var, node, dtype):
     lowering.define(var, element)
 
 
-def _bitcast_wider(lowering, var, node, dtype):
+def _bitcast_wider(lowering: Lowering, var: Var, node: Node, dtype: str) -> None:
     b = lowering.b
     count = node.shape[-1]
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         total = None
         for k in range(count):
             part, bits = _unsigned(b, lowering.element(node, (*index, k)))

@@ -4,17 +4,24 @@ Element i (row-major, as a 64-bit number) of a split or of bits is the hash of i
 Source: Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3, section 5.1.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any
 
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, row_major, rule, storage
+from frit.ir.jaxpr import JaxprEqn
+from frit.ir.types import Shape
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
-def threefry(b, key, counter):
+def threefry(b: Builder, key: Any, counter: Any) -> Any:
     """The two words that 20 rounds make of a counter under a key."""
     parity = b.apply("xor", b.apply("xor", key[0], key[1]), _PARITY)
     keys = (*key, parity)
@@ -31,7 +38,7 @@ def threefry(b, key, counter):
     return x, y
 
 
-def _broadcast_element(lowering, node, index):
+def _broadcast_element(lowering: Lowering, node: Node, index: Sequence[Any]) -> Any:
     """The element at an index that the node's axes of extent 1 and missing axes ignore."""
     if node.rank == 0:
         return lowering.element(node, ())
@@ -40,11 +47,11 @@ def _broadcast_element(lowering, node, index):
 
 
 @rule("threefry2x32")
-def _threefry(lowering, equation):
+def _threefry(lowering: Lowering, equation: JaxprEqn) -> None:
     nodes = [lowering.node(atom) for atom in equation.invars]
     b = lowering.b
 
-    def both(index):
+    def both(index: Sequence[Any]) -> Any:
         k0, k1, x0, x1 = (_broadcast_element(lowering, node, index) for node in nodes)
         return threefry(b, (k0, k1), (x0, x1))
 
@@ -60,17 +67,17 @@ def _threefry(lowering, equation):
         )
 
 
-def _word_places(impl):
+def _word_places(impl: Any) -> Any:
     """The indices of a key's words, in the order of storage."""
     return list(itertools.product(*map(range, impl.key_shape)))
 
 
 @rule("random_wrap")
-def _wrap(lowering, equation):
+def _wrap(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     places = _word_places(equation.params["impl"])
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         words = tuple(lowering.element(node, (*index, *place)) for place in places)
         return words if len(words) > 1 else words[0]
 
@@ -78,11 +85,12 @@ def _wrap(lowering, equation):
 
 
 @rule("random_unwrap")
-def _unwrap(lowering, equation):
+def _unwrap(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
-    b, impl = lowering.b, equation.invars[0].aval.dtype._impl
+    keys: Any = equation.invars[0].aval
+    b, impl = lowering.b, keys.dtype._impl
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         rank = len(index) - len(impl.key_shape)
         words = lowering.element(node, index[:rank])
         words = words if isinstance(words, tuple) else (words,)
@@ -98,17 +106,17 @@ def _unwrap(lowering, equation):
 
 
 @rule("random_clone")
-def _clone(lowering, equation):
+def _clone(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     lowering.define(var, lambda index: lowering.element(node, index), flat=node.flat)
 
 
 @rule("random_seed")
-def _seed(lowering, equation):
+def _seed(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         seed = lowering.element(node, index)
         low = b.convert(seed, "uint32")
         if node.dtype not in ("int64", "uint64"):
@@ -119,12 +127,12 @@ def _seed(lowering, equation):
 
 
 @rule("random_fold_in")
-def _fold_in(lowering, equation):
+def _fold_in(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     keys, data = (lowering.node(atom) for atom in equation.invars)
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         key = _broadcast_element(lowering, keys, index)
         low = b.convert(_broadcast_element(lowering, data, index), "uint32")
         return threefry(b, key, (b.const(0, "uint32"), low))
@@ -132,7 +140,7 @@ def _fold_in(lowering, equation):
     lowering.define(var, element, flat=keys.flat and data.flat and keys.shape == data.shape)
 
 
-def _hash_of_position(lowering, keys, shape, index):
+def _hash_of_position(lowering: Lowering, keys: Any, shape: Shape, index: Sequence[Any]) -> Any:
     """The words of element `index[rank of keys:]` of `shape` under its key."""
     b = lowering.b
     key = lowering.element(keys, index[: keys.rank])
@@ -146,7 +154,7 @@ def _hash_of_position(lowering, keys, shape, index):
 
 
 @rule("random_split")
-def _split(lowering, equation):
+def _split(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), keys = equation.outvars, lowering.node(equation.invars[0])
     shape = equation.params["shape"]
     lowering.define(
@@ -157,12 +165,12 @@ def _split(lowering, equation):
 
 
 @rule("random_bits")
-def _bits(lowering, equation):
+def _bits(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), keys = equation.outvars, lowering.node(equation.invars[0])
     shape, width = equation.params["shape"], equation.params["bit_width"]
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         high, low = _hash_of_position(lowering, keys, shape, index)
         if width == 64:
             wide = b.apply("shift_left", b.convert(high, "uint64"), 32)

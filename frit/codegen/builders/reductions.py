@@ -11,19 +11,26 @@ Half-width floats are summed and multiplied in float32 and rounded once. Max and
 argmax and argmin take the first nan, else the first best.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Unfused, accumulator, bits_of, rule, storage
+from frit.codegen.nests import Lowering, Node, Unfused, accumulator, bits_of, rule, storage
 from frit.codegen.scalars import element_type
+from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.types import Shape
 
 LANES = 64
 ROW = 16
 PIECE = 1 << 15
 
-IDENTITIES = {"add": 0, "mul": 1, "or": False, "xor": False, "and": True}
+IDENTITIES: dict[str, Any] = {"add": 0, "mul": 1, "or": False, "xor": False, "and": True}
 OPERATIONS = {
     "reduce_sum": "add",
     "reduce_prod": "mul",
@@ -35,11 +42,10 @@ OPERATIONS = {
 }
 
 
-def identity_of(op, dtype):
+def identity_of(op: str, dtype: str) -> Any:
     """The number that `op` leaves alone."""
     if op in IDENTITIES:
-        number = IDENTITIES[op]
-        return -1 if op == "and" and dtype != "bool" else number
+        return -1 if op == "and" and dtype != "bool" else IDENTITIES[op]
     highest = op == "min"
     if dtype == "bool":
         return highest
@@ -63,7 +69,17 @@ class Fold:
     op: `combine` is this operation.
     """
 
-    def __init__(self, dtypes, start, take, combine, finish, *, pieces=False, op=None):
+    def __init__(
+        self,
+        dtypes: Any,
+        start: Any,
+        take: Any,
+        combine: Any,
+        finish: Any,
+        *,
+        pieces: Any = False,
+        op: str | None = None,
+    ) -> None:
         self.op = op
         self.dtypes = dtypes
         self.start = start
@@ -73,29 +89,29 @@ class Fold:
         self.pieces = pieces
 
 
-def by_operation(b, op, dtype):
+def by_operation(b: Builder, op: str, dtype: str) -> Any:
     """The fold by one operation of a dtype."""
     wide = accumulator(dtype) if op in ("add", "mul") else dtype
 
-    def take(value, position):
+    def take(value: Any, position: Any) -> Any:
         return (b.convert(value, wide),)
 
-    def combine(x, y):
+    def combine(x: Any, y: Any) -> Any:
         return (b.apply(op, x[0], y[0]),)
 
-    def finish(state):
+    def finish(state: Any) -> Any:
         return b.convert(state[0], dtype)
 
     pieces = op in ("add", "mul") and "float" in dtype
     return Fold((wide,), (identity_of(op, wide),), take, combine, finish, pieces=pieces, op=op)
 
 
-def of_pairs(b, op, dtype):
+def of_pairs(b: Builder, op: str, dtype: str) -> Any:
     """The fold of complex numbers by one operation; max and min go by real, then imaginary part."""
     if op in ("max", "min"):
         return _extreme_of_pairs(b, op, dtype)
 
-    def combine(x, y):
+    def combine(x: Any, y: Any) -> Any:
         if op == "add":
             return tuple(b.apply("add", p, q) for p, q in zip(x, y, strict=True))
         (a, c), (d, e) = x, y
@@ -106,14 +122,14 @@ def of_pairs(b, op, dtype):
     return Fold((dtype,) * 2, start, lambda v, _: v, combine, tuple, pieces=True)
 
 
-def _extreme_of_pairs(b, op, dtype):
+def _extreme_of_pairs(b: Builder, op: str, dtype: str) -> Any:
     better = "gt" if op == "max" else "lt"
     worst = identity_of(op, dtype)
 
-    def is_nan(x):
+    def is_nan(x: Any) -> Any:
         return b.apply("or", *(b.apply("ne", part, part) for part in x))
 
-    def combine(x, y):
+    def combine(x: Any, y: Any) -> Any:
         ties = b.apply("and", b.apply("eq", y[0], x[0]), b.apply(better, y[1], x[1]))
         wins = b.apply("or", b.apply(better, y[0], x[0]), ties)
         take_y = b.apply("and", b.apply("not", is_nan(x)), b.apply("or", is_nan(y), wins))
@@ -122,12 +138,12 @@ def _extreme_of_pairs(b, op, dtype):
     return Fold((dtype,) * 2, (worst, worst), lambda v, _: v, combine, tuple)
 
 
-def first_best(b, op, dtype, index_dtype):
+def first_best(b: Builder, op: str, dtype: str, index_dtype: Any) -> Any:
     """The position of the first best element (the first nan, if there is one)."""
     better = "gt" if op == "max" else "lt"
     start = identity_of(op, dtype)
 
-    def combine(x, y):
+    def combine(x: Any, y: Any) -> Any:
         """y if it is better, or equal and earlier, or nan and the other is not, or is later."""
         wins = b.apply(better, y[0], x[0])
         ties = b.apply("eq", y[0], x[0])
@@ -139,20 +155,20 @@ def first_best(b, op, dtype, index_dtype):
         take_y = b.apply("or", wins, earlier)
         return b.select(take_y, y[0], x[0]), b.select(take_y, y[1], x[1])
 
-    def take(value, position):
+    def take(value: Any, position: Any) -> Any:
         return value, b.convert(as_at(position), "int64")
 
-    def finish(state):
+    def finish(state: Any) -> Any:
         return b.convert(state[1], index_dtype)
 
     return Fold((dtype, "int64"), (start, (1 << 62)), take, combine, finish)
 
 
-def kept_axes(shape, axes):
+def kept_axes(shape: Shape, axes: Sequence[int]) -> Any:
     return [axis for axis in range(len(shape)) if axis not in axes]
 
 
-def reduce_node(lowering, var, node, axes, fold):
+def reduce_node(lowering: Lowering, var: Var, node: Node, axes: Sequence[int], fold: Any) -> Any:
     """Gives `var` the fold of `node` over `axes`."""
     axes = sorted(axis % node.rank for axis in axes)
     kept = kept_axes(node.shape, axes)
@@ -160,7 +176,7 @@ def reduce_node(lowering, var, node, axes, fold):
     length = math.prod(node.shape[a] for a in run)
     rows = bool(run) and length >= ROW
 
-    def element(outer):
+    def element(outer: Sequence[Any]) -> Any:
         index = [as_at(0)] * node.rank
         for axis, i in zip(kept, outer, strict=True):
             index[axis] = i
@@ -176,7 +192,7 @@ def reduce_node(lowering, var, node, axes, fold):
     return lowering.define(var, element, scalar_axes=scalar, traits=traits)
 
 
-def _trailing_run(shape, axes):
+def _trailing_run(shape: Shape, axes: Sequence[int]) -> Any:
     """The reduced axes at the end of a shape, adjacent but for axes of extent 1."""
     run = []
     for axis in reversed(range(len(shape))):
@@ -188,7 +204,7 @@ def _trailing_run(shape, axes):
     return tuple(reversed(run))
 
 
-def _refuse_repetition(lowering, node, outer, rows):
+def _refuse_repetition(lowering: Lowering, node: Node, outer: Sequence[Any], rows: Any) -> None:
     """Raises Unfused where the loops around would compute the reduction again and again.
 
     It may stand in a loop only if its index follows that loop, and, with lanes of its own, in no
@@ -201,13 +217,15 @@ def _refuse_repetition(lowering, node, outer, rows):
             raise Unfused(node)
 
 
-def _by_columns(lowering, node, fold, index, axes):
+def _by_columns(
+    lowering: Lowering, node: Node, fold: Any, index: list[Any], axes: Sequence[int]
+) -> Any:
     """One element after the other, in row-major order."""
     b = lowering.b
     state = [b.const(x, dtype) for x, dtype in zip(fold.start, fold.dtypes, strict=True)]
     axes = [axis for axis in axes if node.shape[axis] != 1]
 
-    def descend(remaining, state, position):
+    def descend(remaining: Any, state: Any, position: Any) -> Any:
         if not remaining:
             value = lowering.element(node, tuple(index))
             return fold.combine(state, fold.take(value, position))
@@ -221,7 +239,9 @@ def _by_columns(lowering, node, fold, index, axes):
     return descend(axes, state, as_at(0))
 
 
-def _by_rows(lowering, node, fold, index, axes, run):
+def _by_rows(
+    lowering: Lowering, node: Node, fold: Any, index: list[Any], axes: Sequence[int], run: Any
+) -> Any:
     """64 lanes along the trailing run, kept through the loops over the other reduced axes."""
     b = lowering.b
     outer = [axis for axis in axes if axis not in run and node.shape[axis] != 1]
@@ -231,7 +251,7 @@ def _by_rows(lowering, node, fold, index, axes, run):
     if node.kept_in_row and not pieces and run == (node.rank - 1,) and not outer:
         row = lowering.keep_row(node, tuple(index[:-1]), length)
 
-    def along_run(state, first, position, count):
+    def along_run(state: Any, first: Any, position: Any, count: Any) -> Any:
         with b.loop(count, state, kind="vector", width=LANES) as loop:
             place = first + loop.index
             lowering.assume_below(place, length)
@@ -244,7 +264,7 @@ def _by_rows(lowering, node, fold, index, axes, run):
             loop.yields(*fold.combine(loop.carries, fold.take(value, position * length + place)))
         return loop.results
 
-    def descend(remaining, state, position):
+    def descend(remaining: Any, state: Any, position: Any) -> Any:
         if not remaining:
             return along_run(state, as_at(0), position, length)
         axis = remaining[0]
@@ -254,13 +274,13 @@ def _by_rows(lowering, node, fold, index, axes, run):
             loop.yields(*descend(remaining[1:], loop.carries, inner))
         return loop.results
 
-    def lanes():
+    def lanes() -> Any:
         return [b.const(x, d, LANES) for x, d in zip(fold.start, fold.dtypes, strict=True)]
 
     if not pieces:
         return _halved(b, fold, descend(outer, lanes(), as_at(0)))
 
-    def descend_pieces(remaining, state, position):
+    def descend_pieces(remaining: Any, state: Any, position: Any) -> Any:
         if not remaining:
             whole = length // PIECE
             with b.loop(whole, state) as loop:
@@ -282,12 +302,12 @@ def _by_rows(lowering, node, fold, index, axes, run):
     return descend_pieces(outer, first, as_at(0))
 
 
-def _fresh(node, index):
+def _fresh(node: Node, index: Sequence[Any]) -> Any:
     """An element that is not in its row's memory yet."""
     return node.element(tuple(as_at(i) for i in index))
 
 
-def _halved(b, fold, state):
+def _halved(b: Builder, fold: Any, state: Any) -> Any:
     """One state of the states in the lanes: lane i is combined with lane i + n/2."""
     if fold.op is not None:
         return [b.reduce(fold.op, vector) for vector in state]
@@ -302,7 +322,7 @@ def _halved(b, fold, state):
 
 
 @rule(*OPERATIONS)
-def _reduce(lowering, equation):
+def _reduce(lowering: Lowering, equation: JaxprEqn) -> None:
     node, (var,) = lowering.node(equation.invars[0]), equation.outvars
     op = OPERATIONS[equation.primitive.name]
     b = lowering.b
@@ -311,7 +331,7 @@ def _reduce(lowering, equation):
 
 
 @rule("argmax", "argmin")
-def _arg_best(lowering, equation):
+def _arg_best(lowering: Lowering, equation: JaxprEqn) -> None:
     node, (var,) = lowering.node(equation.invars[0]), equation.outvars
     op = equation.primitive.name[3:]
     fold = first_best(lowering.b, op, node.dtype, storage(var.aval)[1])

@@ -5,12 +5,17 @@ elements of one window by lanes, since they are distinct. Windows not within the
 whole, or moved inside in CLIP mode; no access leaves the operand.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from frit.codegen.builders.indexing import Starts, mode_name
 from frit.codegen.builders.views import start_of, window_span
-from frit.codegen.loops import Load, as_at
-from frit.codegen.nests import row_major, rule
+from frit.codegen.loop_builder import Builder
+from frit.codegen.loops import Buffer, Load, as_at
+from frit.codegen.nests import Lowering, row_major, rule
+from frit.ir.jaxpr import JaxprEqn, Var
 
 OPERATIONS = {
     "scatter": None,
@@ -27,7 +32,7 @@ OPERATIONS = {
 }
 
 
-def start_from(lowering, var, operand):
+def start_from(lowering: Lowering, var: Var, operand: Any) -> Any:
     """The memory of `var`, holding the operand: it does already, or is filled now."""
     buffer = lowering.target(var)
     if operand.buffer is not buffer:
@@ -35,7 +40,15 @@ def start_from(lowering, var, operand):
     return buffer
 
 
-def combine_at(lowering, buffer, at, value, op, mask, combine=None):
+def combine_at(
+    lowering: Lowering,
+    buffer: Buffer,
+    at: Any,
+    value: Any,
+    op: str | None,
+    mask: Any,
+    combine: Any = None,
+) -> Any:
     """buffer[at] = op(buffer[at], value); returns the loads it made."""
     b = lowering.b
     if combine is None and op is None:
@@ -54,20 +67,20 @@ def combine_at(lowering, buffer, at, value, op, mask, combine=None):
     return [item for item in old if isinstance(item, Load)]
 
 
-def _masked_put(b, buffer, at, value, mask):
+def _masked_put(b: Builder, buffer: Buffer, at: Any, value: Any, mask: Any) -> None:
     parts = value if isinstance(value, tuple) else (value,)
     for part, number in enumerate(parts):
         b.store(buffer, as_at(at) * len(parts) + part, number, mask)
 
 
-def _negated(b, value):
+def _negated(b: Builder, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(b.apply("neg", part) for part in value)
     return b.apply("neg", value)
 
 
-def _complex_product(b):
-    def multiply(x, y):
+def _complex_product(b: Builder) -> Any:
+    def multiply(x: Any, y: Any) -> Any:
         (p, q), (r, s) = x, y
         real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
         return real, b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
@@ -76,7 +89,7 @@ def _complex_product(b):
 
 
 @rule(*OPERATIONS)
-def _scatter(lowering, equation):
+def _scatter(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     operand, indices, updates = (lowering.node(atom) for atom in equation.invars)
     op = OPERATIONS[equation.primitive.name]
@@ -88,7 +101,7 @@ def _scatter(lowering, equation):
         combine = _complex_product(b)
     buffer = start_from(lowering, var, operand)
 
-    def build():
+    def build() -> Any:
         return _write_windows(lowering, equation, buffer, operand, indices, updates, op, combine)
 
     if updates.size and operand.size:
@@ -98,16 +111,16 @@ def _scatter(lowering, equation):
     lowering.now_stored(var)
 
 
-def _applied(lowering, equation):
+def _applied(lowering: Lowering, equation: JaxprEqn) -> Any:
     """The combination that scatter_apply's jaxpr describes; None if it just takes the update."""
     jaxpr = equation.params["update_jaxpr"]
     consts = equation.params.get("update_consts", ())
-    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    inner: Any = getattr(jaxpr, "jaxpr", jaxpr)
     if not inner.eqns and list(inner.outvars) == [inner.invars[1]]:
         return None
     closed = jaxpr if hasattr(jaxpr, "consts") else _Closed(jaxpr, consts)
 
-    def combine(old, new):
+    def combine(old: Any, new: Any) -> Any:
         (result,) = lowering.inline(closed, [old, new])
         return result
 
@@ -117,12 +130,21 @@ def _applied(lowering, equation):
 class _Closed:
     """A jaxpr with its constants, as `Lowering.inline` reads it."""
 
-    def __init__(self, jaxpr, consts):
+    def __init__(self, jaxpr: Any, consts: Any) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
 
 
-def _write_windows(lowering, equation, buffer, operand, indices, updates, op, combine):
+def _write_windows(
+    lowering: Lowering,
+    equation: JaxprEqn,
+    buffer: Buffer,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    op: str | None,
+    combine: Any,
+) -> Any:
     numbers = equation.params["dimension_numbers"]
     clip = mode_name(equation.params["mode"]) == "CLIP"
     b = lowering.b
@@ -166,7 +188,7 @@ def _write_windows(lowering, equation, buffer, operand, indices, updates, op, co
 
 
 @rule("add_at")
-def _add_at(lowering, equation):
+def _add_at(lowering: Lowering, equation: JaxprEqn) -> None:
     """The operand with an update added to a strided window of it, moved inside."""
     (var,) = equation.outvars
     operand, update = (lowering.node(atom) for atom in equation.invars[:2])
@@ -179,7 +201,7 @@ def _add_at(lowering, equation):
     ]
     buffer = start_from(lowering, var, operand)
 
-    def build():
+    def build() -> None:
         places = [start() for start in starts]
         with lowering.nest(update.shape, vector=not update.scalar_axes) as index:
             moved = [

@@ -9,16 +9,22 @@ Each pass moves all operands together from one memory to the other; the first re
 where they are computed, the last writes the results.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from frit.codegen.builders.views import clamp_index
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import bits_of, row_major, rule
+from frit.codegen.nests import Lowering, Node, bits_of, row_major, rule
+from frit.ir.jaxpr import JaxprEqn
 
 LONG_ROW = 8192  # elements; longer rows are worth the larger table of 11-bit digits
 
 
-def key_of(b, value, *, descending=False):
+def key_of(b: Builder, value: Any, *, descending: bool = False) -> Any:
     """A value as an unsigned integer that orders as sort orders values."""
     bits = bits_of(value.dtype)
     whole = f"uint{bits}"
@@ -41,7 +47,9 @@ def key_of(b, value, *, descending=False):
 class Rows:
     """The rows of a sort: operands as nodes, results and two scratch memories for a row of each."""
 
-    def __init__(self, lowering, variables, nodes, axis):
+    def __init__(
+        self, lowering: Lowering, variables: Any, nodes: Sequence[Node], axis: int
+    ) -> None:
         self.lowering = lowering
         self.b = lowering.b
         self.nodes = nodes
@@ -50,16 +58,16 @@ class Rows:
         self.length = self.shape[axis]
         self.targets = [lowering.target(var) for var in variables]
         self.strides = row_major(self.shape)
-        self.outer = None
+        self.outer: Any = None  # the index of the row, within its loops
 
-    def scratch(self):
+    def scratch(self) -> Any:
         lowering = self.lowering
         return [lowering.new_buffer((self.length,), node.dtype, node.parts) for node in self.nodes]
 
-    def full(self, i):
+    def full(self, i: Any) -> Any:
         return (*self.outer[: self.axis], as_at(i), *self.outer[self.axis :])
 
-    def read(self, source, i, which=None):
+    def read(self, source: Any, i: Any, which: Any = None) -> Any:
         """The elements of row position i: of the operands (None), results (True) or scratch."""
         which = range(len(self.nodes)) if which is None else which
         if source is None:
@@ -76,7 +84,7 @@ class Rows:
                 values.append(tuple(self.b.load(buffer, at * 2 + part) for part in range(2)))
         return values
 
-    def write(self, target, i, values):
+    def write(self, target: Any, i: Any, values: Any) -> None:
         for k, value in enumerate(values):
             if target is True:
                 at = self.lowering.offset(self.strides, self.full(i))
@@ -85,7 +93,7 @@ class Rows:
                 self.lowering.put(target[k], as_at(i), value)
 
 
-def keys_of(b, values):
+def keys_of(b: Builder, values: Any) -> Any:
     """Keys of key operands, most significant first; a complex one gives two."""
     keys = []
     for value in values:
@@ -93,7 +101,7 @@ def keys_of(b, values):
     return keys
 
 
-def ordered_before(b, x, y):
+def ordered_before(b: Builder, x: Any, y: Any) -> Any:
     """Whether keys x come strictly before keys y."""
     less = b.apply("lt", x[-1], y[-1])
     for p, q in zip(reversed(x[:-1]), reversed(y[:-1]), strict=True):
@@ -103,7 +111,7 @@ def ordered_before(b, x, y):
 
 
 @rule("sort")
-def _sort(lowering, equation):
+def _sort(lowering: Lowering, equation: JaxprEqn) -> None:
     nodes = [lowering.node(atom) for atom in equation.invars]
     axis, num_keys = equation.params["dimension"], equation.params["num_keys"]
     rows = Rows(lowering, equation.outvars, nodes, axis)
@@ -127,11 +135,11 @@ def _sort(lowering, equation):
         lowering.now_stored(var)
 
 
-def _digit_bits(length):
+def _digit_bits(length: Any) -> Any:
     return 11 if length > LONG_ROW else 8
 
 
-def _radix_is_faster(length, passes):
+def _radix_is_faster(length: Any, passes: Any) -> bool:
     """Estimated in steps: a merge of a row takes log2(length) passes of slower steps."""
     if length < 2:
         return False
@@ -139,7 +147,7 @@ def _radix_is_faster(length, passes):
     return passes * (table + 3 * length) < 15 * length * math.ceil(math.log2(length))
 
 
-def _passes(rows, num_keys):
+def _passes(rows: Any, num_keys: Any) -> Any:
     """(key, part, shift) of each radix pass, the least significant digit first."""
     return [
         (k, part, shift)
@@ -149,7 +157,7 @@ def _passes(rows, num_keys):
     ]
 
 
-def _radix(rows, scratch, counts, passes):
+def _radix(rows: Any, scratch: Any, counts: Any, passes: Any) -> None:
     b = rows.b
     digit_bits = _digit_bits(rows.length)
     source = None
@@ -157,7 +165,7 @@ def _radix(rows, scratch, counts, passes):
         last = number == len(passes) - 1
         target = True if last else scratch[number % 2]
 
-        def digit(value, part=part, shift=shift):
+        def digit(value: Any, part: Any = part, shift: Any = shift) -> Any:
             key = key_of(b, value[part] if isinstance(value, tuple) else value)
             if shift:
                 key = b.apply("shift_right_logical", key, shift)
@@ -169,7 +177,7 @@ def _radix(rows, scratch, counts, passes):
         source = target
 
 
-def _radix_pass(rows, source, target, counts, k, digit):
+def _radix_pass(rows: Any, source: Any, target: Any, counts: Any, k: Any, digit: Any) -> None:
     b = rows.b
     (size,) = counts.shape
     with b.loop(size, kind="vector") as loop:
@@ -189,7 +197,7 @@ def _radix_pass(rows, source, target, counts, k, digit):
         rows.write(target, place, values)
 
 
-def _merge(rows, scratch, num_keys):
+def _merge(rows: Any, scratch: Any, num_keys: Any) -> None:
     length = rows.length
     width, source, number = 1, None, 0
     while width < length:
@@ -199,7 +207,7 @@ def _merge(rows, scratch, num_keys):
         source, width, number = target, 2 * width, number + 1
 
 
-def _merge_pass(rows, source, target, width, num_keys):
+def _merge_pass(rows: Any, source: Any, target: Any, width: int, num_keys: Any) -> None:
     """Merges runs of `width` pairwise; each step takes the head that comes first, left on ties."""
     b, length = rows.b, rows.length
     with b.loop(-(-length // (2 * width))) as run:
@@ -220,14 +228,14 @@ def _merge_pass(rows, source, target, width, num_keys):
             step.yields(as_at(left) + 1 - moved, as_at(right) + moved)
 
 
-def _either(b, condition, x, y):
+def _either(b: Builder, condition: Any, x: Any, y: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(b.select(condition, p, q) for p, q in zip(x, y, strict=True))
     return b.select(condition, x, y)
 
 
 @rule("top_k")
-def _top_k(lowering, equation):
+def _top_k(lowering: Lowering, equation: JaxprEqn) -> None:
     """The k greatest, greatest first, the earlier of equals first; nan counts as greatest.
 
     One pass over a row with the best so far in order: an element better than the last of them
@@ -245,7 +253,7 @@ def _top_k(lowering, equation):
     result_shape = [k if a == axis else extent for a, extent in enumerate(node.shape)]
     strides = row_major(result_shape)
 
-    def full(outer, i):
+    def full(outer: Sequence[Any], i: Any) -> Any:
         return (*outer[:axis], as_at(i), *outer[axis:])
 
     if k and math.prod(others):
@@ -261,7 +269,9 @@ def _top_k(lowering, equation):
         lowering.now_stored(var)
 
 
-def _insert(b, best, where, value, i, k, index_dtype):
+def _insert(
+    b: Builder, best: Any, where: Any, value: Any, i: Any, k: Any, index_dtype: Any
+) -> None:
     """Puts element i among the best, of which there are min(i, k)."""
     key = key_of(b, value)
     count = b.apply("min", as_at(i), k)
@@ -271,10 +281,10 @@ def _insert(b, best, where, value, i, k, index_dtype):
     worst = b.load(best, last, some)
     better = b.apply("or", b.apply("not", full), b.apply("gt", key, key_of(b, worst)))
 
-    def put():
+    def put() -> None:
         start = b.select(full, b.const(k - 1, "int64"), count)
 
-        def goes_on(place):
+        def goes_on(place: Any) -> Any:
             before = clamp_index(b, as_at(place) - 1, k)
             inside = b.apply("gt", place, 0)
             other = key_of(b, b.load(best, before, inside))

@@ -4,12 +4,19 @@ Nothing is copied; a view is a change of index. Where the index may leave the op
 concatenate), the access is masked by a branch-free choice, never out of bounds.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Node, Unfused, row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, Unfused, row_major, rule, storage
+from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.types import Shape
 
 NAMES = """
     slice reshape broadcast_in_dim transpose pad rev iota squeeze concatenate expand_dims split
@@ -20,7 +27,16 @@ NAMES = """
 FEW = 4  # pieces that an element may be chosen from where it is read
 
 
-def view(lowering, var, node, move, *, flat=False, axes=None, turned=False):
+def view(
+    lowering: Lowering,
+    var: Var,
+    node: Node,
+    move: Any,
+    *,
+    flat: bool = False,
+    axes: Any = None,
+    turned: Any = False,
+) -> Any:
     """Gives `var` the elements of `node` at `move(index)`; `axes` maps node axes to var axes."""
     traits = node.traits | {"turned"} if turned else node.traits
     if not node.scalar_axes:
@@ -38,34 +54,34 @@ def view(lowering, var, node, move, *, flat=False, axes=None, turned=False):
     )
 
 
-def one_operand(lowering, equation):
+def one_operand(lowering: Lowering, equation: JaxprEqn) -> Any:
     """(result variable, node of the first operand)."""
     return equation.outvars[0], lowering.node(equation.invars[0])
 
 
-def same_axes(rank):
+def same_axes(rank: Any) -> Any:
     return {axis: axis for axis in range(rank)}
 
 
 @rule("slice")
-def _slice(lowering, equation):
+def _slice(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     starts = equation.params["start_indices"]
     steps = equation.params.get("strides") or (1,) * len(starts)
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(i * k + s for i, k, s in zip(index, steps, starts, strict=True))
 
     view(lowering, var, node, move, axes=same_axes(node.rank))
 
 
 @rule("split")
-def _split(lowering, equation):
+def _split(lowering: Lowering, equation: JaxprEqn) -> None:
     node = lowering.node(equation.invars[0])
     axis, start = equation.params["axis"], 0
     for var, size in zip(equation.outvars, equation.params["sizes"], strict=True):
 
-        def move(index, start=start):
+        def move(index: Sequence[Any], start: Any = start) -> Any:
             return (*index[:axis], index[axis] + start, *index[axis + 1 :])
 
         view(lowering, var, node, move, axes=same_axes(node.rank))
@@ -73,7 +89,7 @@ def _split(lowering, equation):
 
 
 @rule("reshape")
-def _reshape(lowering, equation):
+def _reshape(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     order = equation.params.get("dimensions")
     if order is not None:
@@ -81,22 +97,22 @@ def _reshape(lowering, equation):
     reshaped(lowering, var, node)
 
 
-def _turned(lowering, node, order):
+def _turned(lowering: Lowering, node: Node, order: Any) -> Any:
     """A node with its axes in another order, for which there is no variable."""
     move, facts = _turning(node, order)
     shape = tuple(node.shape[axis] for axis in order)
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         return lowering.element(node, move(index))
 
     scalar = frozenset(facts["axes"][axis] for axis in node.scalar_axes)
     return Node(shape, node.dtype, element, parts=node.parts, scalar_axes=scalar)
 
 
-def _turning(node, order):
+def _turning(node: Node, order: Any) -> Any:
     """(move of an index, facts of the view) for axes in another order."""
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         moved = [None] * len(index)
         for new, old in enumerate(order):
             moved[old] = index[new]
@@ -107,12 +123,12 @@ def _turning(node, order):
     return move, {"axes": {old: new for new, old in enumerate(order)}, "turned": turned}
 
 
-def reshaped(lowering, var, node):
+def reshaped(lowering: Lowering, var: Var, node: Node) -> Any:
     """Gives `var` the elements of `node` in row-major order."""
     shape = storage(var.aval)[0]
     groups = _matching_groups(node.shape, shape)
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         moved = [as_at(0)] * node.rank
         for old_axes, new_axes in groups:
             position = as_at(0)
@@ -134,7 +150,7 @@ def reshaped(lowering, var, node):
     return view(lowering, var, node, move, flat=node.flat, axes=axes if keeps else None)
 
 
-def _matching_groups(old, new):
+def _matching_groups(old: Any, new: Any) -> Any:
     """Runs of axes of two shapes of one size whose products agree, as ((old...), (new...))."""
     if 0 in old:
         return []
@@ -164,17 +180,17 @@ def _matching_groups(old, new):
     return [group for group in groups if group[0] or group[1]]
 
 
-def _without_units(axes, shape):
+def _without_units(axes: Sequence[int], shape: Shape) -> Any:
     return tuple(axis for axis in axes if shape[axis] != 1)
 
 
 @rule("squeeze")
-def _squeeze(lowering, equation):
+def _squeeze(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     removed = {axis % node.rank for axis in equation.params["dimensions"]}
     kept = [axis for axis in range(node.rank) if axis not in removed]
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         moved = [as_at(0)] * node.rank
         for axis, i in zip(kept, index, strict=True):
             moved[axis] = i
@@ -185,25 +201,25 @@ def _squeeze(lowering, equation):
 
 
 @rule("expand_dims")
-def _expand_dims(lowering, equation):
+def _expand_dims(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     shape = storage(var.aval)[0]
     added = {axis % len(shape) for axis in equation.params["dimensions"]}
     kept = [axis for axis in range(len(shape)) if axis not in added]
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(index[axis] for axis in kept)
 
     view(lowering, var, node, move, flat=node.flat, axes=dict(enumerate(kept)))
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(lowering, equation):
+def _broadcast_in_dim(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     places = equation.params["broadcast_dimensions"]
     shape = storage(var.aval)[0]
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(
             as_at(0) if extent == 1 else index[place]
             for extent, place in zip(node.shape, places, strict=True)
@@ -215,18 +231,18 @@ def _broadcast_in_dim(lowering, equation):
 
 
 @rule("transpose")
-def _transpose(lowering, equation):
+def _transpose(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     move, facts = _turning(node, equation.params["permutation"])
     view(lowering, var, node, move, **facts)
 
 
 @rule("rev")
-def _rev(lowering, equation):
+def _rev(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     reversed_axes = set(equation.params["dimensions"])
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(
             node.shape[axis] - 1 - i if axis in reversed_axes else i for axis, i in enumerate(index)
         )
@@ -235,19 +251,21 @@ def _rev(lowering, equation):
 
 
 @rule("iota")
-def _iota(lowering, equation):
+def _iota(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     axis = equation.params["dimension"]
     b, (_, dtype, parts) = lowering.b, storage(var.aval)
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         number = b.convert(as_at(index[axis]), dtype)
         return (number, b.const(0.0, dtype)) if parts > 1 else number
 
     lowering.define(var, element)
 
 
-def within(lowering, node, index, conditions, otherwise):
+def within(
+    lowering: Lowering, node: Node, index: Sequence[Any], conditions: Any, otherwise: Any
+) -> Any:
     """The element at `index` where all conditions hold, else `otherwise`; reads nothing there."""
     b = lowering.b
     if not conditions:
@@ -258,7 +276,7 @@ def within(lowering, node, index, conditions, otherwise):
     return choose(b, inside, lambda: lowering.element_where(node, index, inside), otherwise)
 
 
-def clamp_index(b, i, extent):
+def clamp_index(b: Builder, i: Any, extent: int) -> Any:
     """An index moved to 0 ... extent - 1."""
     i = as_at(i)
     if not i.terms:
@@ -268,7 +286,7 @@ def clamp_index(b, i, extent):
     return as_at(b.apply("min", b.apply("max", i, 0), extent - 1))
 
 
-def choose(b, inside, build, otherwise):
+def choose(b: Builder, inside: Any, build: Callable[..., Any], otherwise: Any) -> Any:
     """`build()` where `inside`, else `otherwise`, part by part; both are computed."""
     value = build()
     if isinstance(value, tuple):
@@ -277,14 +295,14 @@ def choose(b, inside, build, otherwise):
 
 
 @rule("pad")
-def _pad(lowering, equation):
+def _pad(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     filler = lowering.node(equation.invars[1])
     config = equation.params["padding_config"]
     b = lowering.b
     shape = storage(var.aval)[0]
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         nothing = lowering.element(filler, ())
         if node.size == 0:
             return nothing
@@ -308,7 +326,7 @@ def _pad(lowering, equation):
 
 
 @rule("concatenate")
-def _concatenate(lowering, equation):
+def _concatenate(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     axis = equation.params["dimension"]
@@ -316,7 +334,7 @@ def _concatenate(lowering, equation):
     starts = np.cumsum([0] + [node.shape[axis] for node in nodes]).tolist()
     pieces = [(node, start) for node, start in zip(nodes, starts, strict=False) if node.size]
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         result = None
         for node, start in reversed(pieces):
             i = as_at(index[axis]) - start
@@ -338,10 +356,10 @@ def _concatenate(lowering, equation):
     in_pieces(lowering, var, list(zip(nodes, firsts, strict=True)), element, scalar)
 
 
-def in_pieces(lowering, var, pieces, element, scalar):
+def in_pieces(lowering: Lowering, var: Var, pieces: Any, element: Any, scalar: Any) -> None:
     """Gives `var` a node that is written piece by piece; many are not chosen from by element."""
 
-    def one_of_few(index):
+    def one_of_few(index: Sequence[Any]) -> Any:
         if len(pieces) > FEW:
             raise Unfused(lowering.nodes[id(var)])
         return element(index)
@@ -353,10 +371,10 @@ def in_pieces(lowering, var, pieces, element, scalar):
 
 
 @rule("tile")
-def _tile(lowering, equation):
+def _tile(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(
             lowering.divmod(i, extent)[1] for i, extent in zip(index, node.shape, strict=True)
         )
@@ -365,7 +383,7 @@ def _tile(lowering, equation):
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(lowering, equation):
+def _dynamic_update_slice(lowering: Lowering, equation: JaxprEqn) -> None:
     """The update inside its window, the operand elsewhere; in place where the kernel says so."""
     (var,) = equation.outvars
     operand, update = (lowering.node(atom) for atom in equation.invars[:2])
@@ -384,7 +402,7 @@ def _dynamic_update_slice(lowering, equation):
         lowering.now_stored(var)
         return
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         first = lowering.element(operand, index)
         if not update.size:
             return first
@@ -403,7 +421,7 @@ def _dynamic_update_slice(lowering, equation):
     lowering.define(var, element, scalar_axes=operand.scalar_axes | update.scalar_axes)
 
 
-def _write_window(lowering, target, operand, update, starts):
+def _write_window(lowering: Lowering, target: Any, operand: Any, update: Any, starts: Any) -> None:
     places = [start() for start in starts]
     with lowering.nest(update.shape, vector=not update.scalar_axes) as index:
         moved = tuple(i + start for i, start in zip(index, places, strict=True))
@@ -411,13 +429,13 @@ def _write_window(lowering, target, operand, update, starts):
         lowering.put(target, at, lowering.element(update, index))
 
 
-def start_of(lowering, atom, size, extent):
+def start_of(lowering: Lowering, atom: Any, size: Any, extent: int) -> Any:
     """A function giving the start of a window, clamped so that `size` fits into `extent`."""
     node = lowering.node(atom)
     if extent == size:
         return lambda: as_at(0)
 
-    def build():
+    def build() -> Any:
         b = lowering.b
         value = lowering.element(node, ())
         if value.dtype == "uint64":
@@ -429,7 +447,7 @@ def start_of(lowering, atom, size, extent):
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(lowering, equation):
+def _dynamic_slice(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     sizes = equation.params["slice_sizes"]
     starts = [
@@ -437,14 +455,14 @@ def _dynamic_slice(lowering, equation):
         for atom, size, extent in zip(equation.invars[1:], sizes, node.shape, strict=True)
     ]
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(i + start() for i, start in zip(index, starts, strict=True))
 
     view(lowering, var, node, move, axes=same_axes(node.rank))
 
 
 @rule("take_window")
-def _take_window(lowering, equation):
+def _take_window(lowering: Lowering, equation: JaxprEqn) -> None:
     var, node = one_operand(lowering, equation)
     shape, strides = equation.params["shape"], equation.params["strides"]
     starts = [
@@ -454,26 +472,26 @@ def _take_window(lowering, equation):
         )
     ]
 
-    def move(index):
+    def move(index: Sequence[Any]) -> Any:
         return tuple(i * k + s() for i, k, s in zip(index, strides, starts, strict=True))
 
     view(lowering, var, node, move, axes=same_axes(node.rank))
 
 
-def window_span(size, step):
+def window_span(size: Any, step: Any) -> Any:
     """How many elements of an axis a strided window covers."""
     return (size - 1) * step + 1 if size else 0
 
 
 @rule("stack")
-def _stack(lowering, equation):
+def _stack(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
     nodes = [lowering.node(atom) for atom in equation.invars]
     axis = equation.params["axis"] % (nodes[0].rank + 1)
     rank = nodes[0].rank + 1
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         inner = (*index[:axis], *index[axis + 1 :])
         result = lowering.element(nodes[-1], inner)
         for position in range(len(nodes) - 2, -1, -1):
@@ -490,11 +508,11 @@ def _stack(lowering, equation):
     in_pieces(lowering, var, pieces, element, scalar)
 
 
-def _with_unit_axis(lowering, node, axis):
+def _with_unit_axis(lowering: Lowering, node: Node, axis: int) -> Any:
     """A node with an axis of extent 1 more."""
     shape = (*node.shape[:axis], 1, *node.shape[axis:])
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         return lowering.element(node, (*index[:axis], *index[axis + 1 :]))
 
     scalar = frozenset(a + (a >= axis) for a in node.scalar_axes)
@@ -502,12 +520,12 @@ def _with_unit_axis(lowering, node, axis):
 
 
 @rule("unstack")
-def _unstack(lowering, equation):
+def _unstack(lowering: Lowering, equation: JaxprEqn) -> None:
     node = lowering.node(equation.invars[0])
     axis = equation.params["axis"] % node.rank
     for position, var in enumerate(equation.outvars):
 
-        def move(index, position=position):
+        def move(index: Sequence[Any], position: Any = position) -> Any:
             return (*index[:axis], as_at(position), *index[axis:])
 
         view(lowering, var, node, move)

@@ -4,12 +4,19 @@ An element of the result folds one window, in row-major order. Window places on 
 gaps of a dilated base) are left out, which is the same as folding an identity.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from frit.codegen.builders.reductions import by_operation, identity_of, of_pairs
 from frit.codegen.builders.scattering import combine_at
+from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Unfused, row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, Unfused, row_major, rule, storage
+from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.types import Shape
 
 OPERATIONS = {
     "reduce_window_sum": "add",
@@ -22,7 +29,7 @@ OPERATIONS = {
 class Window:
     """The geometry of a window: where place w of the window at result index i reads its base."""
 
-    def __init__(self, params, shape):
+    def __init__(self, params: Any, shape: Shape) -> None:
         rank = len(shape)
         self.shape = shape
         self.dimensions = params["window_dimensions"]
@@ -31,7 +38,7 @@ class Window:
         self.base_dilation = params.get("base_dilation") or (1,) * rank
         self.window_dilation = params.get("window_dilation") or (1,) * rank
 
-    def place(self, b, axis, i, w):
+    def place(self, b: Builder, axis: int, i: Any, w: Any) -> Any:
         """(base index, whether it is inside or None if it always is) along an axis."""
         low, high = self.padding[axis]
         extent, gap = self.shape[axis], self.base_dilation[axis]
@@ -39,7 +46,7 @@ class Window:
         return inside_place(b, at, extent, gap, low > 0, high > 0)
 
 
-def inside_place(b, at, extent, gap, below, above):
+def inside_place(b: Builder, at: Any, extent: int, gap: Any, below: Any, above: Any) -> Any:
     """(index of a base dilated by `gap` at a place; whether it is there, None for always)."""
     tests = []
     if below or above:
@@ -51,14 +58,14 @@ def inside_place(b, at, extent, gap, below, above):
     return at, all_of(b, tests)
 
 
-def is_below(b, at, bound):
+def is_below(b: Builder, at: Any, bound: Any) -> Any:
     """Whether 0 <= at < bound, for an index of small size: one comparison of 32 bits."""
     if bound >= 1 << 30:
         return b.apply("and", b.apply("ge", as_at(at), 0), b.apply("lt", as_at(at), bound))
     return b.apply("lt", b.convert(as_at(at), "uint32"), bound)
 
 
-def all_of(b, tests):
+def all_of(b: Builder, tests: Any) -> Any:
     """Whether all tests hold; None for no tests."""
     result = None
     for test in tests:
@@ -67,13 +74,13 @@ def all_of(b, tests):
     return result
 
 
-def over_window(lowering, dimensions, state, visit):
+def over_window(lowering: Lowering, dimensions: Any, state: Any, visit: Any) -> Any:
     """Folds `visit(state, window index) -> state` over the places of a window."""
     b = lowering.b
     index = [as_at(0)] * len(dimensions)
     axes = [axis for axis, extent in enumerate(dimensions) if extent != 1]
 
-    def descend(remaining, state):
+    def descend(remaining: Any, state: Any) -> Any:
         if not remaining:
             return visit(state, tuple(index))
         axis = remaining[0]
@@ -85,21 +92,29 @@ def over_window(lowering, dimensions, state, visit):
     return descend(axes, list(state))
 
 
-def _refuse_repetition(lowering, node, index):
+def _refuse_repetition(lowering: Lowering, node: Node, index: Sequence[Any]) -> None:
     terms = {id(value) for i in index for _, value in as_at(i).terms}
     for scope in lowering.b.open[1:]:
         if scope.index is not None and id(scope.index) not in terms:
             raise Unfused(node)
 
 
-def _fold_windows(lowering, var, nodes, window, start, combine, finish):
+def _fold_windows(
+    lowering: Lowering,
+    var: Var,
+    nodes: Sequence[Node],
+    window: Any,
+    start: Any,
+    combine: Any,
+    finish: Any,
+) -> None:
     """Gives `var` the fold of windows; combine(state, elements) -> state."""
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         _refuse_repetition(lowering, lowering.nodes[id(var)], index)
 
-        def visit(state, place):
+        def visit(state: Any, place: Any) -> Any:
             found = [
                 window.place(b, axis, i, w)
                 for axis, (i, w) in enumerate(zip(index, place, strict=True))
@@ -119,7 +134,7 @@ def _fold_windows(lowering, var, nodes, window, start, combine, finish):
 
 
 @rule(*OPERATIONS)
-def _reduce_window(lowering, equation):
+def _reduce_window(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,), node = equation.outvars, lowering.node(equation.invars[0])
     op = OPERATIONS[equation.primitive.name]
     b = lowering.b
@@ -133,7 +148,7 @@ def _reduce_window(lowering, equation):
 
 
 @rule("reduce_window")
-def _generic_reduce_window(lowering, equation):
+def _generic_reduce_window(lowering: Lowering, equation: JaxprEqn) -> None:
     count = len(equation.outvars)
     nodes = [lowering.node(atom) for atom in equation.invars[:count]]
     firsts = [lowering.node(atom) for atom in equation.invars[count:]]
@@ -143,23 +158,23 @@ def _generic_reduce_window(lowering, equation):
         _fold_jaxpr(lowering, var, nodes, firsts, window, closed(jaxpr, consts), position)
 
 
-def closed(jaxpr, consts=()):
+def closed(jaxpr: Any, consts: Any = ()) -> Any:
     """A closed jaxpr, of a closed one or an open one with its constants."""
     return jaxpr if hasattr(jaxpr, "consts") else _Closed(jaxpr, consts)
 
 
 class _Closed:
-    def __init__(self, jaxpr, consts):
+    def __init__(self, jaxpr: Any, consts: Any) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
 
 
-def flattened(values):
+def flattened(values: Any) -> Any:
     """The parts of values, one after the other."""
     return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
-def grouped(parts, nodes):
+def grouped(parts: Sequence[Any], nodes: Sequence[Node]) -> Any:
     """Parts as the values of nodes."""
     values, position = [], 0
     for node in nodes:
@@ -169,15 +184,23 @@ def grouped(parts, nodes):
     return values
 
 
-def _fold_jaxpr(lowering, var, nodes, firsts, window, jaxpr, position):
+def _fold_jaxpr(
+    lowering: Lowering,
+    var: Var,
+    nodes: Sequence[Node],
+    firsts: Any,
+    window: Any,
+    jaxpr: Any,
+    position: Any,
+) -> None:
     """One result of a fold by a jaxpr; the state holds all results."""
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         _refuse_repetition(lowering, lowering.nodes[id(var)], index)
         start = flattened([lowering.element(first, ()) for first in firsts])
 
-        def visit(state, place):
+        def visit(state: Any, place: Any) -> Any:
             found = [
                 window.place(b, axis, i, w)
                 for axis, (i, w) in enumerate(zip(index, place, strict=True))
@@ -196,7 +219,7 @@ def _fold_jaxpr(lowering, var, nodes, firsts, window, jaxpr, position):
 
 
 @rule("reduce")
-def _generic_reduce(lowering, equation):
+def _generic_reduce(lowering: Lowering, equation: JaxprEqn) -> None:
     """A fold by any jaxpr, in row-major order, from the initial values."""
     count = len(equation.outvars)
     nodes = [lowering.node(atom) for atom in equation.invars[:count]]
@@ -207,11 +230,11 @@ def _generic_reduce(lowering, equation):
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     for position, var in enumerate(equation.outvars):
 
-        def element(outer, position=position, var=var):
+        def element(outer: Sequence[Any], position: Any = position, var: Var = var) -> Any:
             _refuse_repetition(lowering, lowering.nodes[id(var)], outer)
             start = flattened([lowering.element(first, ()) for first in firsts])
 
-            def visit(state, place):
+            def visit(state: Any, place: Any) -> Any:
                 index = [None] * len(shape)
                 for axis, i in zip(kept, outer, strict=True):
                     index[axis] = i
@@ -231,7 +254,7 @@ def _generic_reduce(lowering, equation):
 # ----------------------------------------------------------------------- select and scatter
 
 
-def _select(lowering, node, window, index, prefers):
+def _select(lowering: Lowering, node: Node, window: Any, index: Sequence[Any], prefers: Any) -> Any:
     """Base index of the place of a window that is preferred to all others, the first on ties."""
     b = lowering.b
     rank = node.rank
@@ -239,7 +262,7 @@ def _select(lowering, node, window, index, prefers):
     start = [b.const(False, "bool"), b.const(worst, node.dtype)]
     start += [b.const(0, "int64")] * rank
 
-    def visit(state, place):
+    def visit(state: Any, place: Any) -> Any:
         found = [
             window.place(b, axis, i, w)
             for axis, (i, w) in enumerate(zip(index, place, strict=True))
@@ -259,13 +282,13 @@ def _select(lowering, node, window, index, prefers):
     return state[0], [as_at(i) for i in state[2:]]
 
 
-def _preference(params):
+def _preference(params: Any) -> Any:
     """ "ge" or "le": which of two elements a selection keeps."""
     return getattr(params["select_prim"], "name", str(params["select_prim"]))
 
 
 @rule("select_and_scatter_add")
-def _select_and_scatter_add(lowering, equation):
+def _select_and_scatter_add(lowering: Lowering, equation: JaxprEqn) -> None:
     """Zeros, with each source element added where its window's preferred element is."""
     (var,) = equation.outvars
     source, operand = (lowering.node(atom) for atom in equation.invars)
@@ -283,7 +306,7 @@ def _select_and_scatter_add(lowering, equation):
 
 
 @rule("select_and_gather_add")
-def _select_and_gather_add(lowering, equation):
+def _select_and_gather_add(lowering: Lowering, equation: JaxprEqn) -> None:
     """For each window, the tangent where the operand's preferred element is; 0 on padding alone."""
     (var,) = equation.outvars
     tangents, operand = (lowering.node(atom) for atom in equation.invars)
@@ -291,7 +314,7 @@ def _select_and_gather_add(lowering, equation):
     prefers = _preference(equation.params)
     b = lowering.b
 
-    def element(index):
+    def element(index: Sequence[Any]) -> Any:
         _refuse_repetition(lowering, lowering.nodes[id(var)], index)
         some, place = _select(lowering, operand, window, index, prefers)
         value = lowering.element_where(tangents, place, some)
