@@ -30,7 +30,8 @@ MOVES = frozenset((
 MAX_ELEMENTS = 80  # of one array
 MAX_STATE = 256  # elements of all constants and carries
 MAX_OPERATIONS = 4000  # scalar operations of one step
-MAX_FUNCTIONS = 64  # calls of exp, sin, ... of one step; more of them are better done in vectors
+MAX_FUNCTIONS = 64  # calls of exp, sin, ... of one step, in scalars or vectors
+LANES_WORTH = 6  # functions of at least so many elements go through memory, to be done in vectors
 
 
 def fits(eqn: JaxprEqn) -> bool:
@@ -91,7 +92,7 @@ class _Budget:
         elif not eqn.primitive.pointwise or name not in RULES:
             return False
         elif eqn.primitive.accuracy.kind == "ulps":
-            self.functions -= work
+            self.functions -= work if work < LANES_WORTH else -(-work // LANES_WORTH) * 2
         self.operations -= work
         return self.operations >= 0 and self.functions >= 0
 
@@ -156,8 +157,37 @@ class _Unroller:
         shape = eqn.outvars[0].aval.shape
         full = [np.broadcast_to(grid, shape).reshape(-1) for grid in operands]
         count = math.prod(shape)
+        if self.is_worth_lanes(eqn, count):
+            return [_grid(shape, self.in_lanes(eqn, full, count))]
         columns = [self.element(eqn, [cells[k] for cells in full]) for k in range(count)]
         return [_grid(shape, [column[j] for column in columns]) for j in range(len(eqn.outvars))]
+
+    def is_worth_lanes(self, eqn: JaxprEqn, count: int) -> bool:
+        atoms = (*eqn.invars, *eqn.outvars)
+        return (
+            count >= LANES_WORTH
+            and eqn.primitive.accuracy.kind == "ulps"
+            and len(eqn.outvars) == 1
+            and all(storage(a.aval)[2] == 1 for a in atoms)
+        )
+
+    def in_lanes(self, eqn: JaxprEqn, operands: list[Any], count: int) -> list[Any]:
+        """The elements of a function of many, computed in vectors from the kernel's own memory."""
+        b = self.b
+        reads = []
+        for cells, atom in zip(operands, eqn.invars, strict=True):
+            if all(cell is cells[0] for cell in cells):
+                reads.append(lambda index, cell=cells[0]: cell)
+                continue
+            buffer = self.lowering.new_buffer((count,), storage(atom.aval)[1])
+            for k, cell in enumerate(cells):
+                b.store(buffer, k, cell)
+            reads.append(lambda index, buffer=buffer: b.load(buffer, index))
+        result = self.lowering.new_buffer((count,), storage(eqn.outvars[0].aval)[1])
+        with b.loop(count, kind="vector") as loop:
+            (value,) = self.element(eqn, [read(loop.index) for read in reads])
+            b.store(result, loop.index, value)
+        return [b.load(result, k) for k in range(count)]
 
     def element(self, eqn: JaxprEqn, cells: list[Any]) -> list[Any]:
         """One element of each result of a pointwise equation."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
+SMALL = 1 << 15  # bytes below which an array is made as NumPy makes it: quickly
 BIG = 1 << 21
 KEPT_BYTES = 4 << 30  # of dead blocks; beyond it they go back to the system
 
@@ -87,7 +88,7 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     nbytes = dtype.itemsize
     for extent in shape:
         nbytes *= extent
-    if nbytes < 1024:
+    if nbytes < SMALL:
         return np.empty(shape, dtype)
     if nbytes < BIG:
         raw = np.empty(nbytes + ALIGNMENT, np.uint8)
