@@ -19,6 +19,7 @@ WITHOUT_SAMPLES = {
     "closed_call": "made by tracing only",
     "custom_jvp_call": "function-valued: tests/api",
     "custom_lin": "made by differentiation only",
+    **dict.fromkeys(("new_ref", "get", "swap"), "cells are no values: tests/primitives/test_refs.py"),
     "custom_vjp_call": "function-valued: tests/api",
     "debug_callback": "an effect",
     "debug_print": "an effect",
@@ -36,6 +37,7 @@ WITHOUT_SAMPLES = {
 }
 WITHOUT_MACHINE_CODE = {
     "custom_lin": "transposed away before anything is compiled",
+    **dict.fromkeys(("new_ref", "get", "swap"), "cells are discharged before compilation"),
     "dim_as_value": "sizes are known when a program is compiled",
     "stage": "a value, by the time it is traced",
     **dict.fromkeys(
