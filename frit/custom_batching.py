@@ -11,7 +11,7 @@ from frit.api import signatures
 from frit.ir.jaxpr import ClosedJaxpr, evaluate_closed, run_closed
 from frit.ir.primitive import Primitive
 from frit.ir.types import typeof
-from frit.lax.control_flow import map as lax_map
+from frit.lax.loops import map as lax_map
 from frit.primitives.calls import nonzero_tangents, prune_call, spread_tangents
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import axis_to_front, move_axis
@@ -20,7 +20,7 @@ from frit.transforms.trace import trace_closed
 __all__ = ["custom_vmap", "sequential_vmap"]
 
 
-class custom_vmap:  # noqa: N801 - JAX's public name
+class custom_vmap:
     """A function with its own batching rule, given by `def_vmap`.
 
     rule(axis_size, in_batched, *args) -> results, out_batched; mapped axes are in front.

@@ -300,6 +300,40 @@ def used_variables(eqns: Iterable[JaxprEqn], outs: Iterable[Atom]) -> set[Var]:
     return used
 
 
+def dissolve_calls(jaxpr: Jaxpr, name: str) -> Jaxpr:
+    """`jaxpr` with the equations of called jaxprs in place of equations of the primitive `name`.
+
+    Calls of jaxprs with constants stay.
+    """
+
+    def is_call(eqn: JaxprEqn) -> bool:
+        return eqn.primitive.name == name and not eqn.params["jaxpr"].consts
+
+    if not any(map(is_call, jaxpr.eqns)):
+        return jaxpr
+    values: dict[Var, Atom] = {}
+    found: list[JaxprEqn] = []
+
+    def run(body: Jaxpr, values: dict[Var, Atom]) -> list[Atom]:
+        def read(atom: Atom) -> Atom:
+            return atom if isinstance(atom, Literal) else values.get(atom, atom)
+
+        for eqn in body.eqns:
+            operands = [read(a) for a in eqn.invars]
+            if is_call(eqn):
+                inner = eqn.params["jaxpr"].jaxpr
+                outs = run(inner, dict(zip(inner.invars, operands, strict=True)))
+                values.update(zip(eqn.outvars, outs, strict=True))
+                continue
+            # A called jaxpr may be called again: its variables are new at each place.
+            outvars = eqn.outvars if body is jaxpr else [Var(v.aval) for v in eqn.outvars]
+            values.update(zip(eqn.outvars, outvars, strict=True))
+            found.append(eqn.replace(invars=operands, outvars=outvars))
+        return [read(a) for a in body.outvars]
+
+    return jaxpr.replace(outvars=run(jaxpr, values), eqns=found)
+
+
 def drop_unused_equations(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:

@@ -37,7 +37,7 @@ from frit.transforms.linear import (
     move_axis,
     zeros,
 )
-from frit.transforms.split import Saveable, Split, split_closed
+from frit.transforms.split import Saveable, Split, save_everything, split_closed
 from frit.transforms.trace import trace_to_jaxpr
 from frit.transforms.transpose import transpose_jaxpr
 
@@ -110,11 +110,17 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
         return _all_waits(eqn, unknown, needed)
     branches = eqn.params["branches"]
     flags = tuple(operands_unknown)
-    have = (False,) * len(flags)
-    out = _union(
-        [split_closed(b, flags, have, False, False, saveable).unknown_out for b in branches]
-    )
-    parts = [split_closed(b, flags, have, out, out, saveable) for b in branches]
+    recomputes = saveable is not save_everything
+    have = tuple(recomputes and n for n in needed[1:])
+    natural = [
+        split_closed(b, flags, have, False, None if recomputes else False, saveable)
+        for b in branches
+    ]
+    out = _union([p.unknown_out for p in natural])
+    # What every branch computes again, the waiting side has.
+    again = [all(column) for column in zip(*[p.needed_out for p in natural], strict=True)]
+    wanted = tuple(u or (recomputes and n) for u, n in zip(out, again, strict=True))
+    parts = [split_closed(b, flags, have, out, wanted, saveable) for b in branches]
     # The residuals of all branches side by side; a branch fills those of the others with zeros.
     types, places = _unify([p.residual_types for p in parts])
     positions = [i for i, u in enumerate(flags) if not u]
@@ -124,9 +130,9 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
     waiting = tuple(_waiting_branch(p, types, at) for p, at in zip(parts, places, strict=True))
     index, *operands = eqn.invars
     known_in = [a for a, u in zip(operands, flags, strict=True) if not u]
-    unknown_in = [a for a, u in zip(operands, flags, strict=True) if u]
+    waiting_in = [a for a, u, n in zip(operands, flags, have, strict=True) if u or n]
     known_out = [v for v, u in zip(eqn.outvars, out, strict=True) if not u]
-    unknown_out = [v for v, u in zip(eqn.outvars, out, strict=True) if u]
+    waiting_out = [v for v, n in zip(eqn.outvars, wanted, strict=True) if n]
     residuals = [Var(t) for t in types]
     params = {**eqn.params, "branches": known}
     first = new_equation(
@@ -134,11 +140,9 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
     )
     params = {**eqn.params, "branches": waiting}
     second = new_equation(
-        [index, *residuals, *unknown_in], unknown_out, cond, params, eqn.source_info
+        [index, *residuals, *waiting_in], waiting_out, cond, params, eqn.source_info
     )
-    if not unknown_out:
-        return Split(first, None, list(out), list(out))
-    return Split(first, second, list(out), list(out))
+    return Split(first, second if waiting_out else None, list(out), list(wanted))
 
 
 def _all_waits(eqn: JaxprEqn, unknown: list[bool], needed: list[bool]) -> Split:

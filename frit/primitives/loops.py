@@ -23,6 +23,7 @@ from frit.ir.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
     JaxprEqn,
+    Literal,
     Var,
     drop_unused_equations,
     evaluate_closed,
@@ -47,7 +48,7 @@ from frit.transforms.linear import (
     move_axis,
     zeros,
 )
-from frit.transforms.split import Saveable, Split, split_closed
+from frit.transforms.split import Saveable, Split, save_everything, split_closed
 from frit.transforms.trace import trace_to_jaxpr
 from frit.transforms.transpose import backward_pass
 
@@ -228,36 +229,77 @@ def _scan_split(
     carry_flags = fixed_point(step, tuple(carry_u))
     flags = (*consts_u, *carry_flags, *stacks_u)
     forced = (*carry_flags, *(False,) * outs_count)
+    if saveable is not save_everything:
+        return _recomputing_split(eqn, flags, needed, forced, saveable)
     parts = split_closed(closed, flags, none, forced, forced, saveable)
     if parts.unknown_out != parts.needed_out:
         parts = split_closed(closed, flags, none, parts.unknown_out, parts.unknown_out, saveable)
-    return _ScanSplitter(eqn, roles, flags, parts).split()
+    return _ScanSplitter(eqn, roles, flags, flags, parts).split()
+
+
+def _recomputing_split(
+    eqn: JaxprEqn, flags: tuple[bool, ...], needed: Sequence[bool], forced: Any, saveable: Saveable
+) -> Split:
+    """The split of a scan in a checkpoint: the waiting scan computes known carries once more.
+
+    A carry is there again if its start is given and the body's part for it can be computed again.
+    """
+    roles, closed = _roles(eqn.params), eqn.params["jaxpr"]
+    consts_n, carry_n, stacks_n = roles.divide([n or u for n, u in zip(needed, flags, strict=True)])
+    inputs = closed.jaxpr.invars
+    while True:
+        given = (*consts_n, *carry_n, *stacks_n)
+        parts = split_closed(closed, flags, given, forced, None, saveable)
+        at_hand = {v for v, g in zip(inputs, given, strict=True) if g}
+        again = [
+            n and (found or isinstance(out, Literal) or out in at_hand)
+            for n, found, out in zip(carry_n, parts.needed_out, closed.jaxpr.outvars, strict=False)
+        ]
+        if again == carry_n:
+            break
+        carry_n = again
+    wanted = (*carry_n, *parts.needed_out[roles.num_carry :])
+    parts = split_closed(closed, flags, given, forced, wanted, saveable)
+    return _ScanSplitter(eqn, roles, flags, given, parts).split()
 
 
 class _ScanSplitter:
-    """Builds the two scans of a split one: residuals are stacked, constants passed on."""
+    """Builds the two scans of a split one: residuals are stacked, constants passed on.
 
-    def __init__(self, eqn: JaxprEqn, roles: Roles, flags: tuple[bool, ...], parts: Any) -> None:
-        self.eqn, self.roles, self.flags, self.parts = eqn, roles, flags, parts
-        self.unknown_out = list(parts.unknown_out)
+    unknown: which operands the known scan lacks.  given: which ones the waiting scan has.
+    """
+
+    def __init__(
+        self, eqn: JaxprEqn, roles: Roles, unknown: tuple[bool, ...], given: tuple[bool, ...],
+        parts: Any,
+    ) -> None:  # fmt: skip
+        self.eqn, self.roles, self.flags, self.given, self.parts = eqn, roles, unknown, given, parts
+        self.unknown_out, self.needed_out = list(parts.unknown_out), list(parts.needed_out)
 
     def split(self) -> Split:
         eqn, roles, parts = self.eqn, self.roles, self.parts
-        carry_out, outs = roles.divide_results(self.unknown_out)
         known_results = [v for v, u in zip(eqn.outvars, self.unknown_out, strict=True) if not u]
-        # A residual that is a constant is passed; all others are stacked by the known scan.
+        # A residual that is a constant or a slice is at hand; the known scan stacks all others.
+        first_slice = roles.num_consts + roles.num_carry
         passed = [
             k for k, (kind, i) in enumerate(parts.sources) if kind == "in" and i < roles.num_consts
         ]
-        stacked = [k for k in range(len(parts.sources)) if k not in passed]
+        sliced = {
+            k: eqn.invars[i]
+            for k, (kind, i) in enumerate(parts.sources)
+            if kind == "in" and i >= first_slice
+        }
+        rest = [k for k in range(len(parts.sources)) if k not in passed and k not in sliced]
         length = eqn.params["length"]
-        stack_vars = [Var(parts.residual_types[k].with_axis(0, length)) for k in stacked]
-        first = self._known(stacked, [*known_results, *stack_vars])
-        if not any(self.unknown_out) and not parts.waiting.effects:
-            return Split(first, None, self.unknown_out, self.unknown_out)
+        stack_vars = [Var(parts.residual_types[k].with_axis(0, length)) for k in rest]
+        first = self._known(rest, [*known_results, *stack_vars])
+        stacked = [*rest, *sliced]
+        stack_operands = [*stack_vars, *sliced.values()]
+        if not any(self.needed_out) and not parts.waiting.effects:
+            return Split(first, None, self.unknown_out, self.needed_out)
         constants = [eqn.invars[parts.sources[k][1]] for k in passed]
-        second = self._waiting(passed, constants, stacked, stack_vars)
-        return Split(first, second, self.unknown_out, self.unknown_out)
+        second = self._waiting(passed, constants, stacked, stack_operands)
+        return Split(first, second, self.unknown_out, self.needed_out)
 
     def _known(self, stacked: list[int], results: list[Var]) -> JaxprEqn:
         eqn, roles, parts = self.eqn, self.roles, self.parts
@@ -287,8 +329,8 @@ class _ScanSplitter:
         jaxpr: Jaxpr = parts.waiting.jaxpr
         count = len(parts.sources)
         residual_vars, inputs = jaxpr.invars[:count], jaxpr.invars[count:]
-        consts_u, carry_u, stacks_u = roles.divide(list(self.flags))
-        inner = Roles(sum(consts_u), sum(carry_u))
+        consts_g, carry_g, _ = roles.divide(list(self.given))
+        inner = Roles(sum(consts_g), sum(carry_g))
         c, k, s = inner.divide(inputs)
         body = jaxpr.replace(
             invars=[
@@ -297,8 +339,8 @@ class _ScanSplitter:
             ],
             debug_info=None,
         )  # fmt: skip
-        unknown_operands = [a for a, u in zip(eqn.invars, self.flags, strict=True) if u]
-        oc, ok, os = inner.divide(unknown_operands)
+        own = [a for a, g in zip(eqn.invars, self.given, strict=True) if g]
+        oc, ok, os = inner.divide(own)
         operands = [*constants, *oc, *ok, *stack_vars, *os]
         params = {
             **eqn.params,
@@ -307,7 +349,7 @@ class _ScanSplitter:
             "num_carry": len(ok),
             "linear": (False,) * len(operands),
         }
-        results = [v for v, u in zip(eqn.outvars, self.unknown_out, strict=True) if u]
+        results = [v for v, n in zip(eqn.outvars, self.needed_out, strict=True) if n]
         return new_equation(operands, results, scan, params, eqn.source_info)
 
 
@@ -596,9 +638,39 @@ def _while_effects(*types: Any, cond_jaxpr: Any, body_jaxpr: Any, **_: Any) -> f
 
 
 def _while_prune(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
-    if any(used) or eqn.effects:
+    """Carries stay for as long as the condition, or something that is read, depends on them."""
+    if eqn.effects:
         return eqn
-    return None
+    if not any(used):
+        return None
+    params = eqn.params
+    body, condition = params["body_jaxpr"], params["cond_jaxpr"]
+    cond_c, body_c, carry = _while_parts(params, eqn.invars)
+    asked = drop_unused_equations(condition.jaxpr, [True])[1][len(cond_c) :]
+
+    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
+        return tuple(drop_unused_equations(body.jaxpr, flags)[1][len(body_c) :])
+
+    kept = fixed_point(step, tuple(u or a for u, a in zip(used, asked, strict=True)))
+    body_jaxpr, body_in = drop_unused_equations(body.jaxpr, kept, [*(False,) * len(body_c), *kept])
+    cond_jaxpr, cond_in = drop_unused_equations(
+        condition.jaxpr, [True], [*(False,) * len(cond_c), *kept]
+    )
+    cond_operands = [a for a, u in zip(cond_c, cond_in, strict=False) if u]
+    body_operands = [a for a, u in zip(body_c, body_in, strict=False) if u]
+    return eqn.replace(
+        invars=[
+            *cond_operands, *body_operands, *[a for a, k in zip(carry, kept, strict=True) if k]
+        ],
+        outvars=[v for v, k in zip(eqn.outvars, kept, strict=True) if k],
+        params={
+            **params,
+            "cond_jaxpr": ClosedJaxpr(cond_jaxpr, condition.consts),
+            "body_jaxpr": ClosedJaxpr(body_jaxpr, body.consts),
+            "cond_nconsts": len(cond_operands),
+            "body_nconsts": len(body_operands),
+        },
+    )  # fmt: skip
 
 
 while_ = Primitive(

@@ -21,6 +21,7 @@ from frit.ir.jaxpr import (
     JaxprEqn,
     Literal,
     Var,
+    dissolve_calls,
     drop_unused_equations,
     new_equation,
     run_closed,
@@ -233,6 +234,7 @@ def split_closed(
         debug_info=parts.known.debug_info,
     )
     known, _ = drop_unused_equations(known, [True] * len(known.outvars), instantiate=True)
+    known = dissolve_calls(known, "closed_call")
     return SplitClosed(
         ClosedJaxpr(known, closed.consts),
         ClosedJaxpr(waiting, closed.consts),
