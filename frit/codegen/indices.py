@@ -27,8 +27,12 @@ class Indices:
 
     def __init__(self, builder: Any) -> None:
         self.b = builder
-        self.bounds = {}  # key of an index -> exclusive upper bound; the lower one is 0
-        self.depths = {}  # id of an integer value -> the open body that it stands in
+        self.bounds: dict[
+            Any, int
+        ] = {}  # key of an index -> exclusive upper bound; the lower one is 0
+        self.depths: dict[
+            int, int
+        ] = {}  # id of an integer value -> the open body that it stands in
         self.barrier = 0  # nothing is computed further out than this open body
 
     def depth_of(self, index: Sequence[Any]) -> Any:

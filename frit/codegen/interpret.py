@@ -59,8 +59,8 @@ class _Memory:
     def __init__(self, data: Any, written: Any) -> None:
         self.data = data
         self.written = np.full(data.size, written)
-        self.writers = {}
-        self.readers = {}
+        self.writers: dict[int, Any] = {}
+        self.readers: dict[int, list[Any]] = {}
 
 
 class _Run:

@@ -72,7 +72,7 @@ class OpenBody:
         self.body = body
         self.kind = kind
         self.index = index
-        self.memo = {}
+        self.memo: dict[Any, Any] = {}
 
 
 class Builder:
@@ -80,8 +80,8 @@ class Builder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.buffers = []
-        self.extents = []
+        self.buffers: list[Buffer] = []
+        self.extents: list[Extent] = []
         self.open = [OpenBody(Body(), "function")]  # from outside in; items go to the last
         self._names = 0
 

@@ -398,7 +398,7 @@ def sum_of(x: Any, y: Any) -> Any:
     x, y = as_at(x), as_at(y)
     if not y.terms:
         return At(x.constant + y.constant, x.terms) if y.constant else x
-    factors = {}
+    factors: dict[int, tuple[int, Any]] = {}
     for factor, value in x.terms + y.terms:
         known = factors.get(id(value))
         factors[id(value)] = (factor + known[0] if known else factor, value)

@@ -58,7 +58,7 @@ def check_function(function: Function) -> Any:
 class _Checker:
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.visible = set()
+        self.visible: set[int] = set()
         self.buffers = set(map(id, function.buffers))
 
     def check(self) -> None:
@@ -234,8 +234,8 @@ def print_function(function: Function) -> Any:
 
 class _Printer:
     def __init__(self) -> None:
-        self.names = {}
-        self.lines = []
+        self.names: dict[int, str] = {}
+        self.lines: list[str] = []
 
     def function(self, function: Function) -> Any:
         buffers = [

@@ -31,7 +31,7 @@ FUSED = builders.FUSED
 
 def lower_kernel(kernel: Kernel, *, check: Any = True) -> Any:
     """The loop function of a kernel; LoweringError names an equation without a rule."""
-    in_memory = set()
+    in_memory: set[int] = set()
     with _room_for(len(kernel.eqns)):
         while True:
             try:
@@ -86,7 +86,7 @@ def _lower(kernel: Kernel, in_memory: Any) -> Any:
 
 def _kept_in_rows(kernel: Kernel) -> Any:
     """Ids of variables that are slow to compute, and read again after a sum over their rows."""
-    readers = {}
+    readers: dict[int, list[str]] = {}
     for equation in kernel.eqns:
         for atom in equation.invars:
             readers.setdefault(id(atom), []).append(equation.primitive.name)

@@ -36,7 +36,7 @@ from frit.ir.types import Shape
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
 BLOCK = 32  # lanes of a block of a transposition
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
-RULES = {}
+RULES: dict[str, Callable[..., None]] = {}
 PLAIN_DTYPES = frozenset(
     [*"bool float16 bfloat16 float32 float64 int2 int4 uint2 uint4".split()]
     + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -106,10 +106,10 @@ class Node:
         self.scalar_axes = scalar_axes
         self.traits = traits
         self.masked = masked
-        self.name = None
-        self.buffer = None
+        self.name: Any = None
+        self.buffer: Buffer | None = None
         self.kept_in_row = False
-        self.pieces = ()
+        self.pieces: Sequence[tuple[Node, Sequence[int]]] = ()
 
 
 def storage(aval: Any) -> Any:
@@ -146,7 +146,7 @@ def storage(aval: Any) -> Any:
 
 def bits_of(dtype: str) -> Any:
     """Bits of an element by the name of its dtype; 8 for bool."""
-    return 8 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])
+    return 8 if dtype == "bool" else int(re.findall(r"\d+", dtype)[0])
 
 
 def accumulator(dtype: str) -> Any:
@@ -172,8 +172,8 @@ class Lowering(Indices):
         self.kept_in_rows = kept_in_rows
         self.kernel = kernel
         self.in_memory = in_memory
-        self.nodes = {}
-        self.targets = {}
+        self.nodes: dict[int, Node] = {}
+        self.targets: dict[int, Buffer] = {}
         self.scratch = 0
 
     # ---------------------------------------------------------------------------- variables
@@ -188,6 +188,7 @@ class Lowering(Indices):
     def literal(self, atom: Any) -> Any:
         shape, dtype, parts = storage(atom.aval)
         number = np.asarray(atom.val).reshape(-1)[0] if np.size(atom.val) else 0
+        value: Any
         if parts == 2:
             value = tuple(Const(float(part), dtype) for part in (number.real, number.imag))
         else:
@@ -411,7 +412,7 @@ class Lowering(Indices):
         self.write_nodes([(self.node(var), self.target(var)) for var in variables])
 
     def write_nodes(self, pairs: Any) -> None:
-        groups = {}
+        groups: dict[Shape, list[Any]] = {}
         for node, buffer in pairs:
             if len(node.pieces) > 1 and node.size and math.prod(buffer.shape):
                 self.write_pieces(node, buffer)

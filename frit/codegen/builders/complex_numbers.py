@@ -13,7 +13,7 @@ from typing import Any
 
 from frit.codegen.loop_builder import Builder
 
-COMPLEX = {}
+COMPLEX: dict[str, Callable[..., Any]] = {}
 
 
 def _complex(name: str) -> Any:
@@ -129,7 +129,7 @@ def _abs(x: Any) -> Any:
     return _hypot(*x)
 
 
-def _hypot(a: Any, b: Builder) -> Any:
+def _hypot(a: Any, b: Any) -> Any:
     """sqrt(a² + b²) without overflow; infinite if either is."""
     a, b = a.abs(), b.abs()
     large, small = a.max(b), a.min(b)

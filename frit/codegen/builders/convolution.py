@@ -125,7 +125,10 @@ class _Convolution:
 
     def add_terms(self, places: Any, term: Any, state: Any) -> Any:
         """The state with one more term for each place of the tile."""
-        lowering, result, images, tests = self.lowering, [], {}, {}
+        lowering = self.lowering
+        result: list[Any] = []
+        images: dict[Any, Any] = {}
+        tests: dict[Any, Any] = {}
         for number, place in enumerate(places):
             at, inside = self.image_place(place, term, tests)
             key = tuple(i.key() for i in at)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from frit.codegen.loops import as_at
-from frit.codegen.nests import rule, storage
+from frit.codegen.nests import Lowering, rule, storage
+from frit.ir.jaxpr import JaxprEqn
 
 NAME = "lu_pivots_to_permutation"
 
 
 @rule(NAME)
-def _pivots_to_permutation(lowering, equation):
+def _pivots_to_permutation(lowering: Lowering, equation: JaxprEqn) -> None:
     """permutation = 0, 1, …; then for each i in turn its entries i and pivots[i] are exchanged."""
     (var,) = equation.outvars
     pivots = lowering.node(equation.invars[0])

@@ -40,7 +40,7 @@ def view(
     """Gives `var` the elements of `node` at `move(index)`; `axes` maps node axes to var axes."""
     traits = node.traits | {"turned"} if turned else node.traits
     if not node.scalar_axes:
-        scalar = frozenset()
+        scalar: frozenset[int] = frozenset()
     elif axes is None:
         scalar = frozenset(range(len(storage(var.aval)[0])))
     else:
