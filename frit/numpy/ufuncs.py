@@ -43,6 +43,7 @@ from frit.numpy.comparisons import (  # noqa: F401 - they are ufuncs too
     not_equal,
     right_shift,
 )
+from frit.numpy.creation import asarray
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import (
@@ -524,7 +525,7 @@ def isreal(x: Any) -> Any:
 
 
 def _scalar_type_of(x: Any) -> Any:
-    return dtype_of(as_operand(x)) if not isinstance(x, (list, tuple)) else np.asarray(x).dtype
+    return asarray(x).dtype if isinstance(x, (list, tuple)) else dtype_of(as_operand(x))
 
 
 def iscomplexobj(x: Any) -> bool:
