@@ -31,6 +31,9 @@ MAX_ELEMENTS = 80  # of one array
 MAX_STATE = 256  # elements of all constants and carries
 MAX_OPERATIONS = 4000  # scalar operations of one step
 MAX_FUNCTIONS = 64  # calls of exp, sin, ... of one step, in scalars or vectors
+CALL = 15  # what a kernel of its own costs, in vector operations
+FUNCTION = 10  # what exp, sin, ... cost, in the same
+SCALARS_PER_VECTOR = 5  # more than so many scalar operations for one of vectors do not pay
 LANES_WORTH = 6  # functions of at least so many elements go through memory, to be done in vectors
 
 
@@ -44,7 +47,7 @@ def fits(eqn: JaxprEqn) -> bool:
     if sum(_size(a) for a in held) > MAX_STATE:
         return False
     budget = _Budget()
-    return all(budget.takes(body.jaxpr) for body in _bodies(eqn))
+    return all(budget.takes(body.jaxpr) for body in _bodies(eqn)) and budget.is_worth_it()
 
 
 def _bodies(eqn: JaxprEqn) -> list[ClosedJaxpr]:
@@ -68,6 +71,11 @@ class _Budget:
 
     def __init__(self) -> None:
         self.operations, self.functions = MAX_OPERATIONS, MAX_FUNCTIONS
+        self.from_memory = CALL
+
+    def is_worth_it(self) -> bool:
+        """Whether scalars in registers are likely to beat vectors from memory."""
+        return MAX_OPERATIONS - self.operations <= SCALARS_PER_VECTOR * self.from_memory
 
     def takes(self, jaxpr: Jaxpr) -> bool:
         """Whether a body is made of what can be unrolled, and is small."""
@@ -84,15 +92,19 @@ class _Budget:
             return all(self.takes(body.jaxpr) for body in _bodies(eqn))
         if name in MOVES or name == "iota":
             return True
+        self.from_memory += sum(-(-_size(v) // 8) for v in eqn.outvars)
         if name == "dot_general":
             (summed, _), _ = eqn.params["dimension_numbers"]
             work *= 2 * math.prod(eqn.invars[0].aval.shape[a] for a in summed)
+            self.from_memory += CALL + work // 4
         elif name in OPERATIONS:
             work = _size(eqn.invars[0])
+            self.from_memory += CALL
         elif not eqn.primitive.pointwise or name not in RULES:
             return False
         elif eqn.primitive.accuracy.kind == "ulps":
             self.functions -= work if work < LANES_WORTH else -(-work // LANES_WORTH) * 2
+            self.from_memory += -(-work // 8) * FUNCTION
         self.operations -= work
         return self.operations >= 0 and self.functions >= 0
 
