@@ -1,4 +1,4 @@
-"""Exchange of arrays with other libraries through DLPack, without a copy where they are read-only."""
+"""Exchange of arrays with other libraries through DLPack, without a copy if they are read-only."""
 
 from __future__ import annotations
 

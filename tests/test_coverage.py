@@ -19,7 +19,7 @@ WITHOUT_SAMPLES = {
     "closed_call": "made by tracing only",
     "custom_jvp_call": "function-valued: tests/api",
     "custom_lin": "made by differentiation only",
-    **dict.fromkeys(("new_ref", "get", "swap"), "cells are no values: tests/primitives/test_refs.py"),
+    **dict.fromkeys(("new_ref", "get", "swap"), "cells: tests/primitives/test_refs.py"),
     "custom_vjp_call": "function-valued: tests/api",
     "debug_callback": "an effect",
     "debug_print": "an effect",

@@ -18,7 +18,9 @@ class StoreException(Exception):
 class WrappedFun:
     """A function of flat values; `call_wrapped` runs it."""
 
-    def __init__(self, f: Callable[..., Any], params: dict[str, Any], debug_info: DebugInfo) -> None:
+    def __init__(
+        self, f: Callable[..., Any], params: dict[str, Any], debug_info: DebugInfo
+    ) -> None:
         self.f, self.params, self.debug_info = f, params, debug_info
 
     @property

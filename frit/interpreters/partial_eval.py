@@ -62,7 +62,7 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[AbstractValue], **_: Any
 def trace_to_jaxpr_nounits(
     fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> Any:
-    """The jaxpr of a WrappedFun on its unknown arguments, its results as PartialVals, and constants."""
+    """The jaxpr of a WrappedFun on its unknown arguments, results as PartialVals, and constants."""
     unknown = [p for p in pvals if not p.is_known()]
 
     def call(*values: Any) -> Any:

@@ -62,7 +62,11 @@ def machine_modules() -> dict[str, Any]:
         **under("deprecations", is_accelerated=lambda name: False, warn=lambda *_, **__: None),
         **under("dispatch", runtime_tokens=Quiet(), xla_primitive_callable=Quiet()),
         **under("lax.control_flow", common=Quiet()),
-        **under("interpreters.mlir", _platforms_with_donation=("cpu", "cuda", "rocm", "tpu"), ir=ModuleType("ir")),
+        **under(
+            "interpreters.mlir",
+            _platforms_with_donation=("cpu", "cuda", "rocm", "tpu"),
+            ir=ModuleType("ir"),
+        ),
     }
 
 

@@ -100,7 +100,7 @@ def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False,
     **_: Any,
 ) -> Any:  # fmt: skip
-    """`x` of all elements of the mapped axis, stacked along a new `axis` (tiled: joined along it)."""
+    """`x` of all elements of the mapped axis, stacked along a new `axis`, or joined if tiled."""
 
     def gather(leaf: Any) -> Any:
         rank = len(typeof(leaf).shape) + (not tiled)  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """The sum over the mapped axis, of which each element keeps its part along `scatter_dimension`."""
+    """The sum over the mapped axis; each element keeps its part along `scatter_dimension`."""
     return trees.map(
         lambda leaf: collectives.reduce_scatter(
             leaf, scatter_dimension=scatter_dimension, axis_name=axis_name,
@@ -127,7 +127,7 @@ def psum_scatter(
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Each element's `x` sent along `perm`, pairs of (source, destination); zeros where none comes."""
+    """Each `x` sent along `perm`, pairs of (source, destination); zeros where none comes."""
     size = total_size(axis_name)
     pairs = tuple((int(s) % size, int(t) % size) for s, t in perm)
     sources, targets = {s for s, _ in pairs}, {t for _, t in pairs}
@@ -153,7 +153,7 @@ def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Slices along `split_axis` sent to the elements of the mapped axis, joined along `concat_axis`."""
+    """Slices along `split_axis` sent along the mapped axis, and joined along `concat_axis`."""
     return trees.map(
         lambda v: collectives.all_to_all(
             v, split_axis=split_axis, concat_axis=concat_axis, axis_name=axis_name, tiled=tiled,

@@ -90,7 +90,9 @@ def custom_linear_solve(
                 return tree.unflatten(map(instantiate, found))
 
             transposed, transposed_consts, _ = _traced(vecmat, (b,), "vecmat")
-        back, back_consts, _ = _traced(lambda v: transpose_solve(vecmat, v), (b,), "transpose_solve")
+        back, back_consts, _ = _traced(
+            lambda v: transpose_solve(vecmat, v), (b,), "transpose_solve"
+        )
     counts = (
         len(product_consts), len(transposed_consts), len(solver_consts), len(back_consts)
     )  # fmt: skip

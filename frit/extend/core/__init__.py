@@ -150,11 +150,11 @@ class _TraceState:
         return id(self.interpreter)
 
 
-def nonempty_axis_env_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's public name
+def nonempty_axis_env_DO_NOT_USE() -> bool:
     return bool(axis_sizes())
 
 
-def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:  # noqa: N802 - JAX's public name
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     return list(axis_sizes())
 
 
@@ -167,9 +167,9 @@ def _interpreters() -> Any:
         interpreter = interpreter.parent
 
 
-def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's public name
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     return under_trace() and any(type(i).__name__ == "TraceInterpreter" for i in _interpreters())
 
 
-def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:  # noqa: N802 - JAX's public name
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     return any(type(i).__name__ == "BatchInterpreter" for i in _interpreters())
