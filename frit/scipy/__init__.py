@@ -6,6 +6,8 @@ from frit.scipy import integrate as integrate
 from frit.scipy import interpolate as interpolate
 from frit.scipy import linalg as linalg
 from frit.scipy import ndimage as ndimage
+from frit.scipy import optimize as optimize
+from frit.scipy import signal as signal
 from frit.scipy import sparse as sparse
 from frit.scipy import special as special
 from frit.scipy import stats as stats

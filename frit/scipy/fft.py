@@ -46,32 +46,40 @@ def _order(n: int) -> np.ndarray:
     return np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
 
 
-def _twiddles(n: int, dtype: Any, sign: int) -> np.ndarray:
-    return np.exp(sign * 0.5j * np.pi * np.arange(n) / n).astype(to_complex(dtype))
+def _along_last(values: np.ndarray, x: Any, dtype: Any) -> np.ndarray:
+    """One value for each position along x's last axis, of x's rank."""
+    return values.astype(dtype).reshape((1,) * (x.ndim - 1) + values.shape)
 
 
-def _orthonormal(n: int, dtype: Any) -> np.ndarray:
+def _twiddles(x: Any, sign: int) -> np.ndarray:
+    n = x.shape[-1]
+    return _along_last(np.exp(sign * 0.5j * np.pi * np.arange(n) / n), x, to_complex(x.dtype))
+
+
+def _first_apart(x: Any, first: float, others: float) -> np.ndarray:
+    factors = np.full(x.shape[-1], others)
+    factors[:1] = first
+    return _along_last(factors, x, x.dtype)
+
+
+def _orthonormal(x: Any) -> np.ndarray:
     """What makes the transform's matrix orthogonal."""
-    factor = np.full(n, np.sqrt(1 / (2 * n)))
-    factor[:1] = np.sqrt(1 / (4 * n))
-    return factor.astype(dtype)
+    n = x.shape[-1]
+    return _first_apart(x, np.sqrt(1 / (4 * n)), np.sqrt(1 / (2 * n)))
 
 
 def _forward(x: Any, norm: str | None) -> Any:
-    n = x.shape[-1]
-    spectrum = jnp.fft.fft(x[..., _order(n)], axis=-1)
-    result = 2 * (spectrum * _twiddles(n, x.dtype, -1)).real
-    return result * _orthonormal(n, result.dtype) if norm == "ortho" else result
+    spectrum = jnp.fft.fft(x[..., _order(x.shape[-1])], axis=-1)
+    result = 2 * (spectrum * _twiddles(x, -1)).real
+    return result * _orthonormal(result) if norm == "ortho" else result
 
 
 def _backward(x: Any, norm: str | None) -> Any:
-    n = x.shape[-1]
     if norm == "ortho":
-        x = x / _orthonormal(n, x.dtype)
-    halved = np.ones(n, x.dtype)
-    halved[:1] = 0.5
-    shuffled = jnp.fft.ifft(x * halved * _twiddles(n, x.dtype, 1), axis=-1).real
-    return shuffled[..., np.argsort(_order(n))]
+        x = x / _orthonormal(x)
+    halved = (x * _first_apart(x, 0.5, 1.0)).astype(to_complex(x.dtype))
+    shuffled = jnp.fft.ifft(halved * _twiddles(x, 1), axis=-1).real
+    return shuffled[..., np.argsort(_order(x.shape[-1]))]
 
 
 def _along(

@@ -14,6 +14,7 @@ import frit.numpy as jnp
 from frit import lax, tree_util
 from frit.flatten_util import ravel_pytree
 from frit.numpy.dtype_info import finfo
+from frit.numpy.promotion import convert
 from frit.scipy.linalg import solve_triangular
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -73,7 +74,12 @@ def _solve(
     x = lax.custom_linear_solve(
         matvec, vector, solve=solve, transpose_solve=solve, symmetric=symmetric and is_real
     )
-    return unravel(x)
+    return tree_util.tree_map(_typed_as, unravel(x), b)
+
+
+def _typed_as(x: Any, like: Any) -> Any:
+    """x, weakly typed where `like` is: flattening forgets that."""
+    return convert(x, like.dtype, like.weak_type)
 
 
 def _square(x: Any) -> Any:

@@ -1,0 +1,5 @@
+"""jax.scipy.optimize: minimization."""
+
+from frit.scipy.optimize.minimization import OptimizeResults, minimize
+
+__all__ = ["OptimizeResults", "minimize"]
