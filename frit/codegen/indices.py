@@ -147,14 +147,20 @@ class Indices:
 
     def clamp(self, i: Any, extent: int) -> Any:
         """An index moved to 0 ... extent - 1."""
-        i, bound = as_at(i), self.upper(i)
-        if not i.terms:
-            return At(min(max(i.constant, 0), extent - 1))
-        if extent == 1:
-            return At(0)
+        bound = self.upper(i)
         if bound is not None and bound <= extent:
-            return i
-        return as_at(self.b.apply("min", self.b.apply("max", i, 0), extent - 1))
+            return as_at(i)
+        return clamp_index(self.b, i, extent)
+
+
+def clamp_index(b: Any, i: Any, extent: int) -> At:
+    """An index moved to 0 ... extent - 1, by comparing."""
+    i = as_at(i)
+    if not i.terms:
+        return At(min(max(i.constant, 0), extent - 1))
+    if extent == 1:
+        return At(0)
+    return as_at(b.apply("min", b.apply("max", i, 0), extent - 1))
 
 
 def at_of(factor: Any, value: Any) -> Any:

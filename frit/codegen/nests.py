@@ -30,7 +30,7 @@ from frit.codegen.loops import At, Buffer, Const, Load, Value, as_at, bodies_of,
 from frit.codegen.scalars import element_type
 from frit.errors import LoweringError
 from frit.ir.dtypes import float0
-from frit.ir.jaxpr import JaxprEqn, Var
+from frit.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from frit.ir.types import Shape
 
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
@@ -160,6 +160,11 @@ def no_machine_code(equation: JaxprEqn, why: Any, instead: Any) -> Any:
     return LoweringError(
         f"{equation.primitive.name} of {types} has no machine code: {why}. Write {instead} instead."
     )
+
+
+def closed(jaxpr: Any, consts: Sequence[Any] = ()) -> Any:
+    """A closed jaxpr, of a closed one or an open one with its constants."""
+    return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, list(consts))
 
 
 class Lowering(Indices):
@@ -342,6 +347,18 @@ class Lowering(Indices):
             if found is not None:
                 return self.b.load(found[0], index[-1])
         return None
+
+    def refuse_repetition(self, var: Var, index: Sequence[Any], *, lanes: bool = False) -> None:
+        """Raises Unfused where the loops around would compute `var` again and again.
+
+        It may stand in a loop only if its index follows that loop, and, with lanes of its own, in
+        no loop of lanes.
+        """
+        terms = {id(value) for i in index for _, value in as_at(i).terms}
+        for scope in self.b.open[1:]:
+            repeats = scope.index is not None and id(scope.index) not in terms
+            if repeats or (lanes and scope.kind == "vector"):
+                raise Unfused(self.nodes[id(var)])
 
     def inline(self, jaxpr: Any, values: Any) -> Any:
         """The scalar results of a closed jaxpr of scalars, computed here."""

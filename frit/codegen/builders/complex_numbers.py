@@ -24,6 +24,13 @@ def _complex(name: str) -> Any:
     return register
 
 
+def add_product(b: Builder, state: Any, x: Any, y: Any) -> list[Any]:
+    """The parts of state + x × y, for numbers of one part or two; products round by themselves."""
+    if len(state) == 1:
+        return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
+    return [b.apply("add", s, p) for s, p in zip(state, COMPLEX["mul"](b, x, y), strict=True)]
+
+
 class Real:
     """A real loop value with Python's operators, so that formulas read as formulas."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from frit.codegen.builders.complex_numbers import add_product
 from frit.codegen.loops import as_at
 from frit.codegen.nests import WIDE, Lowering, accumulator, row_major, rule, storage
 from frit.ir.jaxpr import JaxprEqn, Var
@@ -79,15 +80,6 @@ class Product:
         if self.parts == 2 and len(value) == 1:
             value = (value[0], self.b.const(0.0, self.wide))
         return value
-
-    def add_term(self, state: Any, x: Any, y: Any) -> Any:
-        b = self.b
-        if self.parts == 1:
-            return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
-        (p, q), (r, s) = x, y
-        real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
-        imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
-        return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]
 
     def finish(self, state: Any) -> Any:
         value = [self.b.convert(part, self.dtype) for part in state]
@@ -158,7 +150,7 @@ class Product:
                 for number, place in enumerate(places):
                     x = lowering.element(self.lhs, lhs_index(batch, place, index))
                     part = state[number * self.parts : (number + 1) * self.parts]
-                    result += self.add_term(part, self.converted(x), y)
+                    result += add_product(self.b, part, self.converted(x), y)
                 return result
             axis = remaining[0]
             with b.loop(self.summed[axis], state) as loop:

@@ -15,8 +15,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from frit.codegen.builders.complex_numbers import add_product
 from frit.codegen.builders.windows import all_of, inside_place
-from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
 from frit.codegen.nests import Lowering, accumulator, row_major, rule, storage
 from frit.ir.jaxpr import JaxprEqn, Var
@@ -138,7 +138,7 @@ class _Convolution:
             weight_at[self.rhs_spec[0]] = place[self.out_spec[1]]
             weight = self.converted(lowering.element(self.rhs, weight_at))
             old = state[number * self.parts : (number + 1) * self.parts]
-            result += _add_product(self.b, old, images[key], weight)
+            result += add_product(self.b, old, images[key], weight)
         return result
 
     def image_place(self, place: Any, term: Any, tests: Any) -> Any:
@@ -176,12 +176,3 @@ class _Convolution:
         value = value if isinstance(value, tuple) else (value,)
         value = [self.b.convert(part, self.wide) for part in value]
         return value + [self.b.const(0, self.wide)] * (self.parts - len(value))
-
-
-def _add_product(b: Builder, state: Any, x: Any, y: Any) -> Any:
-    if len(state) == 1:
-        return [b.apply("add", state[0], b.apply("mul", x[0], y[0]))]
-    (p, q), (r, s) = x, y
-    real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
-    imaginary = b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
-    return [b.apply("add", state[0], real), b.apply("add", state[1], imaginary)]

@@ -19,9 +19,10 @@ from typing import Any
 
 import ml_dtypes
 
+from frit.codegen.builders.complex_numbers import COMPLEX
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, Unfused, accumulator, bits_of, rule, storage
+from frit.codegen.nests import Lowering, Node, accumulator, bits_of, rule, storage
 from frit.codegen.scalars import element_type
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape
@@ -114,9 +115,7 @@ def of_pairs(b: Builder, op: str, dtype: str) -> Any:
     def combine(x: Any, y: Any) -> Any:
         if op == "add":
             return tuple(b.apply("add", p, q) for p, q in zip(x, y, strict=True))
-        (a, c), (d, e) = x, y
-        real = b.apply("sub", b.apply("mul", a, d), b.apply("mul", c, e))
-        return real, b.apply("add", b.apply("mul", a, e), b.apply("mul", c, d))
+        return COMPLEX["mul"](b, x, y)
 
     start = (0.0, 0.0) if op == "add" else (1.0, 0.0)
     return Fold((dtype,) * 2, start, lambda v, _: v, combine, tuple, pieces=True)
@@ -180,7 +179,7 @@ def reduce_node(lowering: Lowering, var: Var, node: Node, axes: Sequence[int], f
         index = [as_at(0)] * node.rank
         for axis, i in zip(kept, outer, strict=True):
             index[axis] = i
-        _refuse_repetition(lowering, lowering.nodes[id(var)], outer, rows)
+        lowering.refuse_repetition(var, outer, lanes=rows)
         if rows:
             state = _by_rows(lowering, node, fold, index, axes, run)
         else:
@@ -202,19 +201,6 @@ def _trailing_run(shape: Shape, axes: Sequence[int]) -> Any:
             break
         run.append(axis)
     return tuple(reversed(run))
-
-
-def _refuse_repetition(lowering: Lowering, node: Node, outer: Sequence[Any], rows: Any) -> None:
-    """Raises Unfused where the loops around would compute the reduction again and again.
-
-    It may stand in a loop only if its index follows that loop, and, with lanes of its own, in no
-    loop of lanes.
-    """
-    terms = {id(value) for i in outer for _, value in as_at(i).terms}
-    for scope in lowering.b.open[1:]:
-        lanes = scope.kind == "vector" and rows
-        if lanes or (scope.index is not None and id(scope.index) not in terms):
-            raise Unfused(node)
 
 
 def _by_columns(

@@ -8,13 +8,15 @@ whole, or moved inside in CLIP mode; no access leaves the operand.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
+from frit.codegen.builders.complex_numbers import COMPLEX
 from frit.codegen.builders.indexing import Starts, mode_name
 from frit.codegen.builders.views import start_of, window_span
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import Buffer, Load, as_at
-from frit.codegen.nests import Lowering, row_major, rule
+from frit.codegen.nests import Lowering, closed, row_major, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 
 OPERATIONS = {
@@ -79,15 +81,6 @@ def _negated(b: Builder, value: Any) -> Any:
     return b.apply("neg", value)
 
 
-def _complex_product(b: Builder) -> Any:
-    def multiply(x: Any, y: Any) -> Any:
-        (p, q), (r, s) = x, y
-        real = b.apply("sub", b.apply("mul", p, r), b.apply("mul", q, s))
-        return real, b.apply("add", b.apply("mul", p, s), b.apply("mul", q, r))
-
-    return multiply
-
-
 @rule(*OPERATIONS)
 def _scatter(lowering: Lowering, equation: JaxprEqn) -> None:
     (var,) = equation.outvars
@@ -98,7 +91,7 @@ def _scatter(lowering: Lowering, equation: JaxprEqn) -> None:
     if op is None and equation.params.get("update_jaxpr") is not None:
         combine = _applied(lowering, equation)
     if op == "mul" and operand.parts > 1:
-        combine = _complex_product(b)
+        combine = partial(COMPLEX["mul"], b)
     buffer = start_from(lowering, var, operand)
 
     def build() -> Any:
@@ -118,21 +111,13 @@ def _applied(lowering: Lowering, equation: JaxprEqn) -> Any:
     inner: Any = getattr(jaxpr, "jaxpr", jaxpr)
     if not inner.eqns and list(inner.outvars) == [inner.invars[1]]:
         return None
-    closed = jaxpr if hasattr(jaxpr, "consts") else _Closed(jaxpr, consts)
+    whole = closed(jaxpr, consts)
 
     def combine(old: Any, new: Any) -> Any:
-        (result,) = lowering.inline(closed, [old, new])
+        (result,) = lowering.inline(whole, [old, new])
         return result
 
     return combine
-
-
-class _Closed:
-    """A jaxpr with its constants, as `Lowering.inline` reads it."""
-
-    def __init__(self, jaxpr: Any, consts: Any) -> None:
-        self.jaxpr = jaxpr
-        self.consts = consts
 
 
 def _write_windows(

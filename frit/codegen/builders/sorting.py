@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from frit.codegen.builders.views import clamp_index
+from frit.codegen.indices import clamp_index
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
 from frit.codegen.nests import Lowering, Node, bits_of, row_major, rule

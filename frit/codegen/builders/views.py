@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.codegen.indices import clamp_index
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
 from frit.codegen.nests import Lowering, Node, Unfused, row_major, rule, storage
@@ -274,16 +275,6 @@ def within(
     for condition in conditions[1:]:
         inside = b.apply("and", inside, condition)
     return choose(b, inside, lambda: lowering.element_where(node, index, inside), otherwise)
-
-
-def clamp_index(b: Builder, i: Any, extent: int) -> Any:
-    """An index moved to 0 ... extent - 1."""
-    i = as_at(i)
-    if not i.terms:
-        return as_at(min(max(i.constant, 0), extent - 1))
-    if extent == 1:
-        return as_at(0)
-    return as_at(b.apply("min", b.apply("max", i, 0), extent - 1))
 
 
 def choose(b: Builder, inside: Any, build: Callable[..., Any], otherwise: Any) -> Any:

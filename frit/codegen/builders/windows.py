@@ -14,7 +14,7 @@ from frit.codegen.builders.reductions import by_operation, identity_of, of_pairs
 from frit.codegen.builders.scattering import combine_at
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, Unfused, row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, closed, row_major, rule, storage
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape
 
@@ -92,13 +92,6 @@ def over_window(lowering: Lowering, dimensions: Any, state: Any, visit: Any) -> 
     return descend(axes, list(state))
 
 
-def _refuse_repetition(lowering: Lowering, node: Node, index: Sequence[Any]) -> None:
-    terms = {id(value) for i in index for _, value in as_at(i).terms}
-    for scope in lowering.b.open[1:]:
-        if scope.index is not None and id(scope.index) not in terms:
-            raise Unfused(node)
-
-
 def _fold_windows(
     lowering: Lowering,
     var: Var,
@@ -112,7 +105,7 @@ def _fold_windows(
     b = lowering.b
 
     def element(index: Sequence[Any]) -> Any:
-        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        lowering.refuse_repetition(var, index)
 
         def visit(state: Any, place: Any) -> Any:
             found = [
@@ -158,17 +151,6 @@ def _generic_reduce_window(lowering: Lowering, equation: JaxprEqn) -> None:
         _fold_jaxpr(lowering, var, nodes, firsts, window, closed(jaxpr, consts), position)
 
 
-def closed(jaxpr: Any, consts: Any = ()) -> Any:
-    """A closed jaxpr, of a closed one or an open one with its constants."""
-    return jaxpr if hasattr(jaxpr, "consts") else _Closed(jaxpr, consts)
-
-
-class _Closed:
-    def __init__(self, jaxpr: Any, consts: Any) -> None:
-        self.jaxpr = jaxpr
-        self.consts = consts
-
-
 def flattened(values: Any) -> Any:
     """The parts of values, one after the other."""
     return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
@@ -197,7 +179,7 @@ def _fold_jaxpr(
     b = lowering.b
 
     def element(index: Sequence[Any]) -> Any:
-        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        lowering.refuse_repetition(var, index)
         start = flattened([lowering.element(first, ()) for first in firsts])
 
         def visit(state: Any, place: Any) -> Any:
@@ -231,7 +213,7 @@ def _generic_reduce(lowering: Lowering, equation: JaxprEqn) -> None:
     for position, var in enumerate(equation.outvars):
 
         def element(outer: Sequence[Any], position: Any = position, var: Var = var) -> Any:
-            _refuse_repetition(lowering, lowering.nodes[id(var)], outer)
+            lowering.refuse_repetition(var, outer)
             start = flattened([lowering.element(first, ()) for first in firsts])
 
             def visit(state: Any, place: Any) -> Any:
@@ -315,7 +297,7 @@ def _select_and_gather_add(lowering: Lowering, equation: JaxprEqn) -> None:
     b = lowering.b
 
     def element(index: Sequence[Any]) -> Any:
-        _refuse_repetition(lowering, lowering.nodes[id(var)], index)
+        lowering.refuse_repetition(var, index)
         some, place = _select(lowering, operand, window, index, prefers)
         value = lowering.element_where(tangents, place, some)
         return b.select(some, value, b.const(0, tangents.dtype))
