@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from frit.codegen import builders
+from frit.codegen.elements import storage
 from frit.codegen.kernels import Kernel
 from frit.codegen.loops_check import check_function
-from frit.codegen.nests import RULES, Lowering, Unfused, storage
+from frit.codegen.nests import RULES, Lowering, Unfused
 from frit.codegen.schedule import prune
 from frit.errors import LoweringError
 

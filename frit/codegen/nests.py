@@ -16,34 +16,26 @@ are a last axis.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
+from frit.codegen.elements import storage
 from frit.codegen.indices import Indices, row_major
 from frit.codegen.kernels import Kernel
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import At, Buffer, Const, Load, Value, as_at, bodies_of, walk
 from frit.codegen.scalars import element_type
-from frit.errors import LoweringError
 from frit.ir.dtypes import float0
-from frit.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from frit.ir.jaxpr import ClosedJaxpr, Var
 from frit.ir.types import Shape
 
 WIDE = 64  # lanes of loops whose bodies are sums: several registers hide the latency of adding
 BLOCK = 32  # lanes of a block of a transposition
 STACK_BYTES = 2048  # memory of the kernel's own up to this size lives on the stack
 RULES: dict[str, Callable[..., None]] = {}
-PLAIN_DTYPES = frozenset(
-    [*"bool float16 bfloat16 float32 float64 int2 int4 uint2 uint4".split()]
-    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    + [f"float8_{form}" for form in "e3m4 e4m3 e5m2 e4m3fn e4m3fnuz e5m2fnuz e4m3b11fnuz".split()]
-)
-SMALL_FLOATS = frozenset(name for name in PLAIN_DTYPES if "float" in name) - {"float32", "float64"}
-TWO_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 class Unfused(Exception):
@@ -110,56 +102,6 @@ class Node:
         self.buffer: Buffer | None = None
         self.kept_in_row = False
         self.pieces: Sequence[tuple[Node, Sequence[int]]] = ()
-
-
-def storage(aval: Any) -> Any:
-    """(shape, dtype name of a part, number of parts) of a type's elements.
-
-    Elements of float0 take no memory: as values they are False, and nothing is read or stored.
-    Raises LoweringError for element types without machine code, and for symbolic dimensions.
-    """
-    dtype, shape = aval.dtype, tuple(aval.shape)
-    for extent in shape:
-        if not isinstance(extent, int):
-            raise LoweringError(
-                f"cannot compile for the type {aval}: its dimension {extent} is symbolic. Trace it "
-                "with arrays, or with types whose shapes are numbers."
-            )
-    if not isinstance(dtype, np.dtype):
-        if getattr(dtype, "storage", None) is None:
-            raise LoweringError(
-                f"elements of type {dtype} have no machine code; convert them first"
-            )
-        return shape, "uint32", dtype.storage.itemsize // 4
-    if dtype == float0:
-        return shape, "bool", 1
-    name = dtype.name
-    if name in TWO_PARTS:
-        return shape, TWO_PARTS[name], 2
-    if name not in PLAIN_DTYPES:
-        raise LoweringError(
-            f"elements of type {name} have no machine code. Keep them as uint8, or convert to "
-            "bfloat16 with .astype(jnp.bfloat16) outside of jit."
-        )
-    return shape, name, 1
-
-
-def bits_of(dtype: str) -> Any:
-    """Bits of an element by the name of its dtype; 8 for bool."""
-    return 8 if dtype == "bool" else int(re.findall(r"\d+", dtype)[0])
-
-
-def accumulator(dtype: str) -> Any:
-    """The dtype in which sums and products of a dtype are kept: float32 for smaller floats."""
-    return "float32" if dtype in SMALL_FLOATS else dtype
-
-
-def no_machine_code(equation: JaxprEqn, why: Any, instead: Any) -> Any:
-    """The error for an equation of types that its lowering does not know."""
-    types = ", ".join(str(atom.aval) for atom in equation.invars)
-    return LoweringError(
-        f"{equation.primitive.name} of {types} has no machine code: {why}. Write {instead} instead."
-    )
 
 
 def closed(jaxpr: Any, consts: Sequence[Any] = ()) -> Any:

@@ -18,8 +18,10 @@ import numpy as np
 
 from frit.codegen.builders.pointwise import KEPT_PARAMETERS, PLAIN
 from frit.codegen.builders.reductions import LANES, OPERATIONS, ROW, by_operation, of_pairs
+from frit.codegen.elements import storage
+from frit.codegen.kernels import array_type
 from frit.codegen.loops import Const, as_at
-from frit.codegen.nests import RULES, Node, row_major, rule, storage
+from frit.codegen.nests import RULES, Node, row_major, rule
 from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from frit.ir.types import ShapedArray
 
@@ -63,7 +65,7 @@ def _bodies(eqn: JaxprEqn) -> list[ClosedJaxpr]:
 
 
 def _size(atom: Atom) -> int:
-    return int(math.prod(atom.aval.shape)) if isinstance(atom.aval, ShapedArray) else 0
+    return int(math.prod(array_type(atom).shape)) if isinstance(atom.aval, ShapedArray) else 0
 
 
 class _Budget:
@@ -95,7 +97,7 @@ class _Budget:
         self.from_memory += sum(-(-_size(v) // 8) for v in eqn.outvars)
         if name == "dot_general":
             (summed, _), _ = eqn.params["dimension_numbers"]
-            work *= 2 * math.prod(eqn.invars[0].aval.shape[a] for a in summed)
+            work *= 2 * math.prod(array_type(eqn.invars[0]).shape[a] for a in summed)
             self.from_memory += CALL + work // 4
         elif name in OPERATIONS:
             work = _size(eqn.invars[0])
@@ -166,7 +168,7 @@ class _Unroller:
         return _grid(numbers.shape, [Const(n.item(), dtype) for n in numbers.reshape(-1)])
 
     def pointwise(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
-        shape = eqn.outvars[0].aval.shape
+        shape = array_type(eqn.outvars[0]).shape
         full = [np.broadcast_to(grid, shape).reshape(-1) for grid in operands]
         count = math.prod(shape)
         if self.is_worth_lanes(eqn, count):
@@ -209,8 +211,8 @@ class _Unroller:
                 dtype = storage(eqn.outvars[0].aval)[1]
                 params = {k: eqn.params[k] for k in KEPT_PARAMETERS & eqn.params.keys()}
                 return [self.b.apply(name, *cells, dtype=dtype, **params)]
-        operands = [Var(ShapedArray((), a.aval.dtype)) for a in eqn.invars]
-        results = [Var(ShapedArray((), v.aval.dtype)) for v in eqn.outvars]
+        operands = [Var(ShapedArray((), array_type(a).dtype)) for a in eqn.invars]
+        results = [Var(ShapedArray((), array_type(v).dtype)) for v in eqn.outvars]
         for var, cell in zip(operands, cells, strict=True):
             _, dtype, parts = storage(var.aval)
             node = Node((), dtype, lambda index, cell=cell: cell, parts=parts, flat=True)
@@ -261,7 +263,7 @@ class _Unroller:
     def product(self, eqn: JaxprEqn, x: Any, y: Any) -> Any:
         """dot_general written out; terms are added in row-major order of the summed axes."""
         (summed_x, summed_y), (matched_x, matched_y) = eqn.params["dimension_numbers"]
-        aval = eqn.outvars[0].aval
+        aval = array_type(eqn.outvars[0])
         _, dtype, parts = storage(aval)
         wide = "float32" if dtype in ("float16", "bfloat16") else dtype
         left, batch, rows, terms = _arranged(x, matched_x, summed_x)
@@ -305,7 +307,7 @@ class _Unroller:
         stacked = []
         for j, var in enumerate(eqn.outvars[count:]):
             cells = [cell for row in rows for cell in row[j].reshape(-1)]
-            stacked.append(_grid(var.aval.shape, cells))
+            stacked.append(_grid(array_type(var).shape, cells))
         return [*carry, *stacked]
 
     def loop_while(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
@@ -327,7 +329,7 @@ class _Unroller:
     def branch(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
         index, *rest = operands
         branches = [b.jaxpr for b in eqn.params["branches"]]
-        shapes = [v.aval.shape for v in eqn.outvars]
+        shapes = [array_type(v).shape for v in eqn.outvars]
         like: list[Any] = []
 
         def build(first: int) -> list[Any]:
@@ -452,7 +454,9 @@ def _scan(lowering: Any, eqn: JaxprEqn) -> None:
         grids = _unflatten(scope.carries, carry, shapes)
         results = unroller.run(body, [*fixed, *grids, *slices])
         for var, grid in zip(eqn.outvars[count:], results[count:], strict=True):
-            _store(lowering, var, grid, step * row_major(var.aval.shape)[0] if grid.size else 0)
+            _store(
+                lowering, var, grid, step * row_major(array_type(var).shape)[0] if grid.size else 0
+            )
         scope.yields(*_flatten(results[:count]))
     for var, grid in zip(eqn.outvars, _unflatten(scope.results, carry, shapes), strict=False):
         _store(lowering, var, grid)

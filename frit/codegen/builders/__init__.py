@@ -8,6 +8,7 @@ from frit.codegen.builders import (
     contraction,
     convolution,
     cumulative,
+    dynamic_slices,
     indexing,
     pointwise,
     random_bits,

@@ -12,8 +12,9 @@ import math
 from typing import Any
 
 from frit.codegen.builders.complex_numbers import add_product
+from frit.codegen.elements import accumulator, storage
 from frit.codegen.loops import as_at
-from frit.codegen.nests import WIDE, Lowering, accumulator, row_major, rule, storage
+from frit.codegen.nests import WIDE, Lowering, row_major, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 
 ROWS = 4  # rows of the result that share each load of the right side

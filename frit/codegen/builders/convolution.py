@@ -17,8 +17,9 @@ from typing import Any
 
 from frit.codegen.builders.complex_numbers import add_product
 from frit.codegen.builders.windows import all_of, inside_place
+from frit.codegen.elements import accumulator, storage
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, accumulator, row_major, rule, storage
+from frit.codegen.nests import Lowering, row_major, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 
 TILE = 8

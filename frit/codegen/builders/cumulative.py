@@ -9,9 +9,10 @@ import math
 from typing import Any
 
 from frit.codegen.builders.reductions import identity_of, of_pairs
+from frit.codegen.elements import accumulator
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, accumulator, row_major, rule
+from frit.codegen.nests import Lowering, Node, row_major, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 
 OPERATIONS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from frit.codegen.elements import bits_of, storage
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, bits_of, rule, storage
+from frit.codegen.nests import Lowering, Node, rule
 from frit.ir.jaxpr import JaxprEqn
 from frit.ir.types import Shape
 

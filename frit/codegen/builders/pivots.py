@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from frit.codegen.elements import storage
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, rule, storage
+from frit.codegen.nests import Lowering, rule
 from frit.ir.jaxpr import JaxprEqn
 
 NAME = "lu_pivots_to_permutation"

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from frit.codegen.builders.complex_numbers import COMPLEX
+from frit.codegen.elements import bits_of, no_machine_code, storage
 from frit.codegen.loop_builder import Builder
-from frit.codegen.nests import Lowering, Node, bits_of, no_machine_code, rule, storage
+from frit.codegen.nests import Lowering, Node, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape
 

@@ -11,9 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from frit.codegen.elements import storage
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, row_major, rule
 from frit.ir.jaxpr import JaxprEqn
 from frit.ir.types import Shape
 

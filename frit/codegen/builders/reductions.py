@@ -20,9 +20,10 @@ from typing import Any
 import ml_dtypes
 
 from frit.codegen.builders.complex_numbers import COMPLEX
+from frit.codegen.elements import accumulator, bits_of, storage
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, accumulator, bits_of, rule, storage
+from frit.codegen.nests import Lowering, Node, rule
 from frit.codegen.scalars import element_type
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from frit.codegen.builders.complex_numbers import COMPLEX
+from frit.codegen.builders.dynamic_slices import start_of, window_span
 from frit.codegen.builders.indexing import Starts, mode_name
-from frit.codegen.builders.views import start_of, window_span
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import Buffer, Load, as_at
 from frit.codegen.nests import Lowering, closed, row_major, rule

@@ -15,10 +15,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from frit.codegen.elements import bits_of
 from frit.codegen.indices import clamp_index
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, bits_of, row_major, rule
+from frit.codegen.nests import Lowering, Node, row_major, rule
 from frit.ir.jaxpr import JaxprEqn
 
 LONG_ROW = 8192  # elements; longer rows are worth the larger table of 11-bit digits

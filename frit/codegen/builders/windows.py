@@ -12,9 +12,10 @@ from typing import Any
 
 from frit.codegen.builders.reductions import by_operation, identity_of, of_pairs
 from frit.codegen.builders.scattering import combine_at
+from frit.codegen.elements import storage
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops import as_at
-from frit.codegen.nests import Lowering, Node, closed, row_major, rule, storage
+from frit.codegen.nests import Lowering, Node, closed, row_major, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape
 
