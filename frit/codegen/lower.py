@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from frit.codegen import builders
+from frit.codegen import builders  # noqa: F401 - registers the rules
 from frit.codegen.elements import storage
 from frit.codegen.kernels import Kernel
 from frit.codegen.loops_check import check_function
@@ -27,7 +27,6 @@ from frit.errors import LoweringError
 # The rules are registered by importing `builders`.
 SLOW = frozenset("exp exp2 expm1 log log1p logistic tanh erf sin cos pow".split())
 LOWERED = frozenset(RULES)
-FUSED = builders.FUSED
 
 
 def lower_kernel(kernel: Kernel, *, check: Any = True) -> Any:

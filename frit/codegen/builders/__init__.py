@@ -1,8 +1,4 @@
-"""How equations become nodes and nests; importing this registers every rule.
-
-`FUSED` names the primitives whose results are computed where they are read: they cost no memory,
-and any number of them may share a kernel with what consumes them.
-"""
+"""How equations become nodes and nests, a module a family; importing this registers every rule."""
 
 from frit.codegen.builders import (
     contraction,
@@ -17,15 +13,4 @@ from frit.codegen.builders import (
     sorting,
     views,
     windows,
-)
-
-FUSED = frozenset(
-    (
-        *pointwise.PLAIN,
-        *views.NAMES,
-        *"pow convert_element_type copy optimization_barrier add_any real imag complex".split(),
-        *"bitcast_convert_type threefry2x32 random_wrap random_unwrap random_split".split(),
-        *"random_fold_in random_bits random_seed random_clone gather dynamic_slice".split(),
-        *"conj take_window stack unstack".split(),
-    )
 )

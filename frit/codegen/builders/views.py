@@ -20,12 +20,6 @@ from frit.codegen.nests import Lowering, Node, Unfused, rule
 from frit.ir.jaxpr import JaxprEqn, Var
 from frit.ir.types import Shape
 
-NAMES = """
-    slice reshape broadcast_in_dim transpose pad rev iota squeeze concatenate expand_dims split
-    copy_view broadcast real_view dynamic_update_slice tile
-""".split()
-
-
 FEW = 4  # pieces that an element may be chosen from where it is read
 
 
