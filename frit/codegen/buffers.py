@@ -30,14 +30,14 @@ class Place(NamedTuple):
     """An address: base is "input", "output", "pointer" or "arena"; offset is in bytes."""
 
     base: str
-    index: int = 0
+    number: int = 0
     offset: int = 0
 
     def plus(self, offset: int) -> Place:
-        return Place(self.base, self.index, self.offset + offset) if offset else self
+        return Place(self.base, self.number, self.offset + offset) if offset else self
 
     def __str__(self) -> str:
-        name = self.base if self.base == "arena" else f"{self.base}{self.index}"
+        name = self.base if self.base == "arena" else f"{self.base}{self.number}"
         return f"{name}+{self.offset}" if self.offset else name
 
 

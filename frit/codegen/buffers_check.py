@@ -81,16 +81,16 @@ class _Checker:
 
     def resolve(self, place: Place, size: int, where: Any) -> tuple[tuple[str, int], int]:
         """The region and position of a place."""
-        if not 0 <= place.index < self.counts[place.base]:
+        if not 0 <= place.number < self.counts[place.base]:
             raise BufferPlanError(f"{where}: there is no {place}")
         if place.base == "pointer":
-            if place.index not in self.pointers:
+            if place.number not in self.pointers:
                 raise BufferPlanError(f"{where}: {place} is used before it is set")
-            region, start = self.pointers[place.index]
+            region, start = self.pointers[place.number]
             return region, start + place.offset
         if place.base == "arena" and not 0 <= place.offset <= self.arena - size:
             raise BufferPlanError(f"{where}: {place} is beyond the arena's {self.arena} bytes")
-        return (place.base, place.index), place.offset
+        return (place.base, place.number), place.offset
 
     def write(self, place: Place, size: int, where: Any) -> None:
         """Ends what was claimed of these bytes."""

@@ -8,11 +8,11 @@ of an iteration as if at once. Before a loop a value that lives on is copied onc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from frit.codegen.buffers import Advance, Body, Branch, Copy, Permute, Place, Point, Repeat, While
-from frit.codegen.kernels import Alias, Nested, Plan
+from frit.codegen.kernels import Alias, Nested, Plan, array_type
 from frit.codegen.storage import (
     Scope,
     Storage,
@@ -62,15 +62,15 @@ def _enter(
     What is permuted stays in the arena, so that results move to their places without order.
     """
     size = byte_size(result.aval)
-    storage = None
+    storage: Storage | None = None
     if scope.may_overwrite(atom, number):
-        storage = scope.values[atom].storage  # type: ignore[index]
+        storage = scope.value(atom).storage
         if id(storage) in taken or not _may_hold(storage, kind):
             storage = None
     if storage is None:
         wish = scope.wanted.get(result)
         free = wish is not None and not wish.users and id(wish) not in taken
-        if free and wish.size == size and _may_hold(wish, kind):  # type: ignore[union-attr]
+        if wish is not None and free and wish.size == size and _may_hold(wish, kind):
             storage = wish
         else:
             storage = scope.assigner.new(size)
@@ -295,17 +295,18 @@ def _cond(scope: Scope, step: Nested, number: int) -> None:
     taken: dict[int, int] = {}  # operand -> the result that lives in its memory
     targets: list[Storage] = []
     for j, var in enumerate(step.results):
-        storage = None
+        storage: Storage | None = None
         for flow in flows:
             k = flow.get(j)
             if k is not None and k not in taken and scope.may_overwrite(operands[k], number):
-                storage, taken[k] = scope.values[operands[k]].storage, j  # type: ignore[index]
+                storage, taken[k] = scope.value(operands[k]).storage, j
                 break
         if storage is None:
             wish = scope.wanted.get(var)
             size = byte_size(var.aval)
             free = wish is not None and not wish.users and wish not in targets
-            storage = wish if free and wish.size == size else scope.assigner.new(size)  # type: ignore
+            fits = wish is not None and free and wish.size == size
+            storage = wish if wish is not None and fits else scope.assigner.new(size)
         storage.users += 1
         targets.append(storage)
     cases = []
@@ -319,7 +320,7 @@ def _cond(scope: Scope, step: Nested, number: int) -> None:
         _settle(inner, targets)
         cases.append(_body(inner, plan, inputs, operands, [s.place for s in targets]))
     results = tuple((v, s.place) for v, s in zip(step.results, targets, strict=True))
-    place, dtype = scope.value(index).place, str(index.aval.dtype)
+    place, dtype = scope.value(index).place, str(array_type(index).dtype)
     scope.statements.append(Branch(place, dtype, tuple(cases), results))
     for var, storage in zip(step.results, targets, strict=True):
         scope.values[var] = Value(storage)
@@ -369,4 +370,8 @@ def _unowned(value: Value) -> Value:
     return Value(Storage(storage.place, storage.size, False), value.offset)
 
 
-NESTED = {"scan": _scan, "while": _while, "cond": _cond}
+NESTED: dict[str, Callable[[Scope, Nested, int], None]] = {
+    "scan": _scan,
+    "while": _while,
+    "cond": _cond,
+}

@@ -32,6 +32,7 @@ from frit.codegen.kernels import (
     Nested,
     Nothing,
     Plan,
+    array_type,
 )
 from frit.errors import LoweringError
 from frit.ir.dtypes import float0
@@ -223,7 +224,7 @@ class _Grouping:
                 if not clusters.join(i, joined):
                     level += 1
                 size = math.prod(shape)
-                keys = [(level, shape)] if size <= SMALL else []
+                keys: list[Any] = [(level, shape)] if size <= SMALL else []
                 keys += [
                     (level, a) for a in eqn.invars if isinstance(a, Var) and _shape(a) == shape
                 ]
@@ -439,6 +440,7 @@ class _Grouping:
         for unit in self.roots:
             eqn = self.eqns[unit.first]
             operands, results = tuple(eqn.invars), tuple(eqn.outvars)
+            made: list[Any]
             match unit.kind:
                 case "loop":
                     made = [Nested(eqn, tuple(map(self.planner.body, _bodies(eqn))))]
@@ -661,13 +663,13 @@ def _inplace_pairs(
         if v in position
         and v in safe
         and _shape(v) == shape
-        and v.aval.storage_dtype.itemsize == outvars[j].aval.storage_dtype.itemsize  # type: ignore
+        and array_type(v).storage_dtype.itemsize == array_type(outvars[j]).storage_dtype.itemsize
     )
 
 
 def _contiguous_offset(eqn: JaxprEqn) -> int | None:
     """Where a slice begins in its operand, in bytes, if it is one run of memory."""
-    aval = eqn.invars[0].aval
+    aval = array_type(eqn.invars[0])
     starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
     strides = eqn.params["strides"] or (1,) * len(starts)
     sizes = [limit - start for start, limit in zip(starts, limits, strict=True)]

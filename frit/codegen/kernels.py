@@ -25,7 +25,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frit.ir.jaxpr import Atom, JaxprEqn, Var
-from frit.optimize.fingerprint import Key
+from frit.ir.types import ShapedArray
+from frit.optimize.fingerprint import Key, type_key
+
+
+def array_type(atom: Atom) -> ShapedArray:
+    """The type of a variable or literal that is an array, as all operands of kernels are."""
+    assert isinstance(atom.aval, ShapedArray), atom
+    return atom.aval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +183,8 @@ def _check_kernel(kernel: Kernel, call: KernelCall) -> None:
         known.update(eqn.outvars)
     if not known.issuperset(kernel.outvars):
         raise ValueError(f"kernel {kernel.name} does not make all its outputs")
-    types = [(v.aval.shape, v.aval.dtype) for v in (*kernel.invars, *kernel.outvars)]
-    found = [(a.aval.shape, a.aval.dtype) for a in (*call.operands, *call.results)]
+    types = [type_key(v.aval) for v in (*kernel.invars, *kernel.outvars)]
+    found = [type_key(a.aval) for a in (*call.operands, *call.results)]
     if types != found:
         raise ValueError(f"kernel {kernel.name} takes {types}, but is called with {found}")
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from frit.codegen.builders.pivots import NAME as PIVOTS
+from frit.codegen.kernels import array_type
 from frit.codegen.library import (
     PREFIX,
     RULES,
@@ -421,7 +422,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, rhs: Any, **_: Any) -> Any:
     b = Batch(rhs)
     below, middle, above = b.change(dl, offset=1), b.change(d), b.change(du)
     target, info = b.change(turned(rhs)), b.info()
-    *_, solved, info = b.lapack(
+    *_ignored, solved, info = b.lapack(
         "gtsv", integer(n), integer(columns), below, middle, above, target, integer(max(n, 1)), info
     )
     return or_nan(succeeded(info), turned(solved))
@@ -441,10 +442,10 @@ _SOLVERS: tuple[Callable[..., Any], ...] = (
 
 def _expansion(solver: Callable[..., Any]) -> Callable[[JaxprEqn], Callable[..., Any] | None]:
     def expand(eqn: JaxprEqn) -> Callable[..., Any] | None:
-        first = eqn.invars[0].aval
+        first = array_type(eqn.invars[0])
         if first.dtype.name not in PREFIX or eqn.params.get("perturb_singular"):
             return None
-        if not all(math.prod(a.aval.shape) for a in eqn.invars):
+        if not all(math.prod(array_type(a).shape) for a in eqn.invars):
             return lambda *xs: _of_nothing(eqn)
         return lambda *xs: solver(*xs, **eqn.params)
 
@@ -455,7 +456,7 @@ def _of_nothing(eqn: JaxprEqn) -> Any:
     """Results for matrices without elements: zeros; the identity for a basis of a whole space."""
     made = []
     for var in eqn.outvars:
-        shape, dtype = var.aval.shape, var.aval.dtype
+        shape, dtype = array_type(var).shape, array_type(var).dtype
         zeros = _filled(0, shape, dtype)
         if math.prod(shape) and len(shape) >= 2 and eqn.primitive.name in ("qr", "svd"):
             rank = len(shape)

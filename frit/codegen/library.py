@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.codegen.kernels import array_type
 from frit.ir.jaxpr import JaxprEqn
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray
@@ -140,8 +141,8 @@ def _matrix(shape: Sequence[int], summed: Sequence[int], matched: Sequence[int])
 
 def _dot(eqn: JaxprEqn) -> Callable[..., Any] | None:
     """dot_general of large floating matrices by gemm or gemv; of bools, by counting."""
-    x, y = (a.aval for a in eqn.invars)
-    (out,) = (v.aval for v in eqn.outvars)
+    x, y = map(array_type, eqn.invars)
+    out = array_type(eqn.outvars[0])
     if out.dtype == np.dtype(bool):
         return functools.partial(_dot_of_bools, params=eqn.params)
     (summed, _), (matched, _) = eqn.params["dimension_numbers"]
@@ -259,9 +260,7 @@ def _gemm(
             step = vector.summed[1] if vector.summed[0] > 1 else 1
             leading = integer(matrix.leading or 1)
             arguments = (*shape, one, a, leading, b, integer(step), nothing, z, integer(1))
-            return ForeignCall(
-                f"blas_{letter}gemv", arguments, types, extents, work=rows * columns
-            )
+            return ForeignCall(f"blas_{letter}gemv", arguments, types, extents, work=rows * columns)
     arguments = (
         char("N" if right.by_columns else "T"),
         char("T" if left.by_columns else "N"),

@@ -193,7 +193,7 @@ class Scope:
         """Whether the memory of an operand is free for a result of step `number`."""
         if not self.dies(atom, number) or self.plan.steps[number].operands.count(atom) != 1:
             return False
-        value = self.values[atom]
+        value = self.value(atom)
         whole = value.offset == 0 and value.storage.size == byte_size(atom.aval)
         return whole and value.storage.owned and value.storage.users == 1
 
@@ -202,7 +202,7 @@ class Scope:
         size = byte_size(var.aval)
         wish = self.wanted.get(var)
         candidates = [
-            self.values[a].storage  # type: ignore[index]
+            self.value(a).storage
             for a in over
             if self.may_overwrite(a, number) and byte_size(a.aval) == size
         ]
@@ -280,9 +280,10 @@ class Scope:
             ]
             made[j] = storage = self.make(var, number, over)
             storage.users += 1
-        for var, storage in zip(step.results, made, strict=True):
-            self.values[var] = Value(storage)  # type: ignore[arg-type]
-        return made  # type: ignore[return-value]
+        found = [storage for storage in made if storage is not None]
+        for var, storage in zip(step.results, found, strict=True):
+            self.values[var] = Value(storage)
+        return found
 
     def kernel(self, step: KernelCall, number: int) -> None:
         kernel = step.kernel

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from frit.ir.jaxpr import Atom, Jaxpr, JaxprEqn, Var
 from frit.optimize.cleanup import map_bodies
-from frit.optimize.rewrite import Known, Rewriter, Rule
+from frit.optimize.rewrite import Known, Rewriter, Rule, Simplifier
 from frit.primitives.arithmetic import abs_, div, max_, min_
 from frit.primitives.comparison_and_bits import and_, not_, or_
 from frit.primitives.contraction import dot_general
@@ -190,7 +191,7 @@ def _filled_view(eqn: JaxprEqn, known: Known) -> Any:
     )
 
 
-SIMPLIFIERS = {
+SIMPLIFIERS: dict[str, Sequence[Simplifier]] = {
     "convert_element_type": (same_type,),
     "broadcast_in_dim": (same_type, _broadcast_of_broadcast),
     "reshape": (same_type, _reshape_of_reshape, _reshape_of_scalar),

@@ -61,7 +61,7 @@ def equations_key(
         numbers[var] = len(numbers)
 
     def operand(atom: Atom) -> Any:
-        return literal_key(atom) if type(atom) is Literal else numbers[atom]
+        return literal_key(atom) if isinstance(atom, Literal) else numbers[atom]
 
     keys = []
     for eqn in eqns:

@@ -74,10 +74,10 @@ class _Scope:
         for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
             environment[var] = self.constant(var, value)
         for eqn in jaxpr.eqns:
-            operands = [a if type(a) is Literal else environment[a] for a in eqn.invars]
+            operands = [a if isinstance(a, Literal) else environment[a] for a in eqn.invars]
             results = self.equation(eqn, operands)
             environment.update(zip(eqn.outvars, results, strict=True))
-        return [a if type(a) is Literal else environment[a] for a in jaxpr.outvars]
+        return [a if isinstance(a, Literal) else environment[a] for a in jaxpr.outvars]
 
     def equation(self, eqn: JaxprEqn, operands: list[Atom]) -> Sequence[Atom]:
         """Adds what an equation stands for; returns its results."""

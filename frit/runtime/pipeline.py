@@ -19,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,13 @@ class Compilation:
     constants: Constants
     donated: tuple[bool, ...]
     given: int
-    jaxpr: Jaxpr | None = None
-    plan: Plan | None = None
-    functions: dict[int, Any] | None = None
-    buffers: BufferPlan | None = None
+    jaxpr: Jaxpr = field(default=None)  # type: ignore[assignment]
+    plan: Plan = field(default=None)  # type: ignore[assignment]
+    functions: dict[int, Any] = field(default_factory=dict)
+    buffers: BufferPlan = field(default=None)  # type: ignore[assignment]
     text: str = ""
     imported: tuple[str, ...] = ()
-    executable: Executable | None = None
+    executable: Executable = field(default=None)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def _compile(subject: Compilation) -> Executable:
         print(f"---- jaxpr\n{subject.closed}", file=sys.stderr)
     for stage in STAGES:
         subject = run_stage(stage, subject)
-    return subject.executable  # type: ignore[return-value]
+    return subject.executable
 
 
 def clear_cache() -> None:

@@ -149,7 +149,7 @@ def _view(address: int | None, aval: Any) -> np.ndarray:
     if not nbytes:
         return np.zeros(aval.shape, dtype)
     buffer = (ctypes.c_ubyte * nbytes).from_address(address)
-    return np.frombuffer(buffer, np.uint8).view(dtype).reshape(aval.shape)
+    return np.frombuffer(memoryview(buffer), np.uint8).view(dtype).reshape(aval.shape)
 
 
 class Program:

@@ -138,10 +138,10 @@ class _Function:
         if place.base == "arena":
             return self.b.gep(self.arena, self.driver.cells + place.offset, I8)
         if place.base == "pointer":
-            found = self.b.load(PTR, self.cell(place.index))
+            found = self.b.load(PTR, self.cell(place.number))
         else:
             table = self.inputs if place.base == "input" else self.outputs
-            found = self.b.load(PTR, self.b.gep(table, place.index, PTR))
+            found = self.b.load(PTR, self.b.gep(table, place.number, PTR))
         return self.b.gep(found, place.offset, I8) if place.offset else found
 
     def cell(self, index: int) -> Value:
