@@ -178,6 +178,29 @@ def _product_of_transposed(eqn: JaxprEqn, known: Known) -> Any:
     return None
 
 
+def _turned_product(eqn: JaxprEqn, known: Known) -> Any:
+    """A product transposed is the product of its operands in the other order, if only that is read.
+
+    Terms are multiplied and added in the same order, so the bits are the same.
+    """
+    inner = known.maker(eqn.invars[0], "dot_general")
+    if inner is None or known.uses[inner.outvars[0]] != 1:
+        return None
+    (summed, matched) = inner.params["dimension_numbers"]
+    batch = len(matched[0])
+    rows, columns = (
+        len(_shape(a)) - batch - len(summed[side]) for side, a in enumerate(inner.invars)
+    )
+    end = batch + rows + columns
+    wanted = (*range(batch), *range(batch + rows, end), *range(batch, batch + rows))
+    if tuple(eqn.params["permutation"]) != wanted:
+        return None
+    params = {**inner.params, "dimension_numbers": (summed[::-1], matched[::-1])}
+    if isinstance(params.get("precision"), tuple):
+        params["precision"] = params["precision"][::-1]
+    return list(reversed(inner.invars)), functools.partial(dot_general.bind, **params)
+
+
 def _filled_view(eqn: JaxprEqn, known: Known) -> Any:
     """A slice, transposition or reversal of an array of one number is that number spread."""
     inner = known.maker(eqn.invars[0], "broadcast_in_dim")
@@ -197,7 +220,7 @@ SIMPLIFIERS: dict[str, Sequence[Simplifier]] = {
     "reshape": (same_type, _reshape_of_reshape, _reshape_of_scalar),
     "slice": (same_type, _filled_view),
     "rev": (_filled_view,),
-    "transpose": (_no_transposition, _transpose_of_transpose, _filled_view),
+    "transpose": (_no_transposition, _transpose_of_transpose, _filled_view, _turned_product),
     "reduce_sum": (_nothing_reduced,),
     "reduce_max": (_nothing_reduced,),
     "reduce_min": (_nothing_reduced,),

@@ -11,6 +11,7 @@ shapes) is a *simplifier* instead: a function `(eqn, Known) -> atom | function |
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,10 +63,12 @@ def compile_rule(rule: Rule) -> Pattern:
 
 
 class Known:
-    """What is known of the variables of the jaxpr being rewritten."""
+    """What is known of the variables of the jaxpr being rewritten: their makers, and their uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, jaxpr: Jaxpr) -> None:
         self.makers: dict[Var, JaxprEqn] = {}
+        self.uses = Counter(a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var))
+        self.uses.update(a for a in jaxpr.outvars if isinstance(a, Var))
 
     def maker(self, atom: Atom, name: str) -> JaxprEqn | None:
         """The equation that makes `atom`, if it is of the primitive called `name`."""
@@ -100,7 +103,7 @@ class Rewriter:
 
     def rewrite(self, jaxpr: Jaxpr, in_bodies: Callable[..., JaxprEqn]) -> Jaxpr:
         """`jaxpr` with all rules applied, also in the bodies that `in_bodies(eqn, f)` maps."""
-        known = Known()
+        known = Known(jaxpr)
         replaced: dict[Var, Atom] = {}
         eqns: list[JaxprEqn] = []
 
@@ -120,7 +123,10 @@ class Rewriter:
             inner, result = found
             for new in inner:
                 add(new)
-            replaced[eqn.outvars[0]] = current(result)
+                known.uses.update(a for a in new.invars if isinstance(a, Var))
+            replaced[eqn.outvars[0]] = moved = current(result)
+            if isinstance(moved, Var):
+                known.uses[moved] += known.uses[eqn.outvars[0]]
 
         for eqn in jaxpr.eqns:
             add(eqn)

@@ -15,7 +15,7 @@ from frit.primitives.conversion import convert_element_type
 from frit.primitives.elementwise import neg
 from frit.primitives.shapes import optimization_barrier, reshape
 from frit.transforms.linear import transpose
-from tests.runtime.compiled import add, broadcast, f32, mul, scan, sin, sub, trace
+from tests.runtime.compiled import add, agrees, broadcast, f32, mul, scan, sin, sub, trace
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.1, 3.5, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 3.4e38, 6e-8]
 INTEGERS = [0, 1, -1, 2, 7, 2**31 - 1, -(2**31)]
@@ -147,3 +147,26 @@ def test_exact_scalars_are_folded():
 def test_dead_equations_are_dropped():
     found = drop_dead(trace(lambda x: [sin(x), mul(x, x)][:1], f32(3)).jaxpr)
     assert names(found) == ["sin"]
+
+
+def _dot(x, y):
+    return dot_general(
+        x, y, dimension_numbers=(((1,), (0,)), ((), ())), precision=None,
+        preferred_element_type=None, out_sharding=None,
+    )  # fmt: skip
+
+
+def test_a_product_that_is_only_read_transposed_is_made_so():
+    def function(x, y):
+        return [transpose(_dot(transpose(x, permutation=(1, 0)), y), permutation=(1, 0))]
+
+    found = simplified(function, f32(4, 3), f32(4, 5))
+    assert names(found) == ["dot_general"]
+    assert found.eqns[0].invars == [found.invars[1], found.invars[0]]
+    agrees(function, f32(40, 30), f32(40, 50), tolerance=1e-3)
+
+    def both(x, y):
+        z = _dot(x, y)
+        return [z, transpose(z, permutation=(1, 0))]
+
+    assert names(simplified(both, f32(4, 3), f32(3, 5))) == ["dot_general", "transpose"]
