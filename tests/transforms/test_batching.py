@@ -106,7 +106,7 @@ def test_an_unbound_axis_name_says_which_are_bound():
 BAD_CALLS = {
     "inconsistent sizes": (
         lambda: jax.vmap(lambda x, y: x + y)(numbers(3), numbers(4)),
-        "inconsistent sizes.*axis 0 of argument x.*size 3.*axis 0 of argument y.*size 4",
+        "inconsistent sizes.*size 3: axis 0 of argument x.*size 4: axis 0 of argument y",
     ),
     "nothing mapped": (
         lambda: jax.vmap(lambda x: x, in_axes=None)(numbers(3)), "at least one non-None value"
