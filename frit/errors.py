@@ -207,7 +207,8 @@ class DeletedArrayError(RuntimeError):
 
 def _short(tracer: Any) -> str:
     aval = getattr(tracer, "aval", None)
-    return aval.str_short(short_dtypes=False) if hasattr(aval, "str_short") else str(aval)
+    text = aval.str_short(short_dtypes=False) if hasattr(aval, "str_short") else str(aval)
+    return text.removeprefix("~")
 
 
 def _origin(tracer: Any) -> str:

@@ -289,7 +289,7 @@ def map_with_path(
 ) -> Any:  # fmt: skip
     """`function(path, leaf, *others)` of each leaf of `tree`."""
     pairs, definition = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [definition.flatten_up_to(r) for r in rest]
+    others = [_flatten_like(definition, tree, r, is_leaf) for r in rest]
     columns = zip(*others, strict=True) if others else ((),) * len(pairs)
     return definition.unflatten(
         [function(p, x, *xs) for (p, x), xs in zip(pairs, columns, strict=True)]

@@ -59,14 +59,20 @@ def _flat_with_aux(
     return flat
 
 
-def as_arrays(values: Sequence[Any]) -> list[Any]:
-    """Results of a differentiated function: outside of traces, scalars are made Arrays."""
+def as_arrays(values: Sequence[Any], numbers: bool = True) -> list[Any]:
+    """Results of a differentiated function: outside of traces, scalars are made Arrays.
+
+    numbers: whether Python numbers are, too; forward mode returns those as the function did.
+    """
     if current_interpreter() is not bottom_interpreter():
         return list(values)
-    return [
-        array_of(v) if not isinstance(v, (Array, Tracer)) and not _is_float0(v) else v
-        for v in values
-    ]
+
+    def stays(v: Any) -> bool:
+        if isinstance(v, (Array, Tracer)) or _is_float0(v):
+            return True
+        return not numbers and type(v) in dtypes.PYTHON_SCALARS
+
+    return [v if stays(v) else array_of(v) for v in values]
 
 
 def _is_float0(value: Any) -> bool:
@@ -85,7 +91,8 @@ def _check_tangents(primals: Sequence[Any], tangents: Sequence[Any], who: str) -
                 "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
                 "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
                 f"{typeof(p).dtype} and so expected tangent dtype "  # type: ignore[attr-defined]
-                f"{_dtype_text(want.dtype)}, but got tangent dtype {_dtype_text(have.dtype)} instead."  # type: ignore[attr-defined]
+                f"{_dtype_text(want.dtype)}, but got tangent dtype "  # type: ignore[attr-defined]
+                f"{_dtype_text(have.dtype)} instead."  # type: ignore[attr-defined]
             )
         if want.shape != have.shape:  # type: ignore[attr-defined]
             raise ValueError(
@@ -128,13 +135,15 @@ def jvp(
         results, t_out = forward.jvp(_flat_with_aux(fun, tree, out), values, moved)
         out_tree, aux_tree, n = out
         return (
-            out_tree.unflatten(as_arrays(results[:n])),
-            out_tree.unflatten(as_arrays([instantiate(t) for t in t_out[:n]])),
+            out_tree.unflatten(as_arrays(results[:n], numbers=False)),
+            out_tree.unflatten(as_arrays([instantiate(t) for t in t_out[:n]], numbers=False)),
             aux_tree.unflatten(results[n:]),
         )
     results, t_out = forward.jvp(_flat(fun, tree, out), values, moved)
     moved = [instantiate(t) for t in t_out]
-    return out[0].unflatten(as_arrays(results)), out[0].unflatten(as_arrays(moved))
+    return out[0].unflatten(as_arrays(results, numbers=False)), out[0].unflatten(
+        as_arrays(moved, numbers=False)
+    )
 
 
 class _LinearStatic:
@@ -210,7 +219,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     types = [typeof(v).tangent_type() for v in values]
     static = _LinearStatic(jaxpr, tree, out[0], types, kept, lin.tangent_types[:n])
     linear = LinearMap(lin.consts, static)
-    result = out[0].unflatten(as_arrays(lin.results[:n]))
+    result = out[0].unflatten(as_arrays(lin.results[:n], numbers=False))
     if has_aux:
         return result, linear, out[1].unflatten(lin.results[n:])
     return result, linear
@@ -382,7 +391,7 @@ def vjp_flat(fun: Callable[..., Any], values: list[Any], tree: Any, has_aux: boo
     name = signatures.function_name(fun)
     args, opaque, sources = _with_arguments_apart(values, lin.consts, tree)
     static = _VJPStatic(name, jaxpr, tree, out[0], kept, lin.tangent_types[:n], sources)
-    result = out[0].unflatten(as_arrays(lin.results[:n]))
+    result = out[0].unflatten(as_arrays(lin.results[:n], numbers=False))
     pullback = VJP(args, opaque, static)
     if has_aux:
         return result, pullback, out[1].unflatten(lin.results[n:])

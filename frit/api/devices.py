@@ -14,7 +14,10 @@ from frit.ir.types import is_value
 from frit.ir.types import typeof as type_of_value
 from frit.runtime import cache, eager, pipeline
 from frit.runtime.array import Array, array_of
-from frit.runtime.device import Device, cpu_device
+from frit.runtime.device import Device, SingleDeviceSharding, cpu_device
+from frit.sharding import Sharding
+
+_PLACEMENTS = (Device, SingleDeviceSharding, Sharding)
 
 
 def devices(backend: Any = None) -> list[Device]:
@@ -62,6 +65,8 @@ def device_put(
 ) -> Any:
     """`x`, a pytree of arrays and numbers, as Arrays with buffers of their own."""
 
+    _check_placement(x, device, "device_put device")
+
     def put(leaf: Any) -> Any:
         if isinstance(leaf, Tracer):
             return leaf
@@ -75,6 +80,27 @@ def device_put(
         return leaf if type(leaf) is Array else array_of(leaf)
 
     return trees.map(put, x)
+
+
+def _check_placement(x: Any, placement: Any, what: str) -> None:
+    """ValueError unless `placement` is a prefix tree of `x` of devices, shardings and None."""
+    if placement is None or isinstance(placement, _PLACEMENTS):
+        return
+    marked = trees.map(lambda p: (p,), placement, is_leaf=lambda p: p is None)
+    places = trees.leaves(marked)
+    for place in places:
+        if not (place is None or isinstance(place, _PLACEMENTS)):
+            raise ValueError(
+                f"Received invalid value for {what}: {place!r} of type {type(place)}. Give a "
+                "Device, a Sharding, or a tree of them; frit has one device, so None is enough."
+            )
+    found = trees.prefix_errors(placement, x, is_leaf=lambda p: p is None)
+    if found:
+        details = "\n".join(str(error(f"{what}")) for error in found).replace("\n", "\n  ")
+        raise ValueError(
+            f"{what} specification must be a tree prefix of the corresponding value.\n  Mismatch "
+            f"details ({len(found)} found):\n  {details}"
+        )
 
 
 def device_get(x: Any) -> Any:
@@ -97,7 +123,10 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """`x`: its arrays are in the host's memory."""
+    """`x`: its arrays are in the host's memory; other objects are asked to copy themselves."""
+    for leaf in trees.leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
     return x
 
 

@@ -14,6 +14,7 @@ from frit.api import aot, signatures
 from frit.api.aot import Lowered, Traced
 from frit.config import trace_settings
 from frit.diagnostics import misses
+from frit.ir.dtypes import float0
 from frit.ir.jaxpr import ClosedJaxpr, DebugInfo, run_closed
 from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
 from frit.ir.types import ShapeDtypeStruct
@@ -43,11 +44,18 @@ class JitFunction:
         inline: bool,
         keep_unused: bool,
     ) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
+        # Attributes of the function are kept, but for those that would hide ours.
+        own = (
+            {k: v for k, v in vars(function).items() if not hasattr(type(self), k)}
+            if hasattr(function, "__dict__")
+            else {}
+        )
+        self.__dict__.update(own)
         self._function, self._signature = function, signature
         self._static, self._donated = static, donated
         # Marks that differ by number and by name make the spelling of a call matter.
-        agree = signatures.marks_agree(signature, static)
+        agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
         self._spelling = signature if agree else None
         self._inline, self._keep_unused = inline, keep_unused
         self._quick: dict[Any, tuple[QuickCall, Any, Any]] = {}
@@ -96,7 +104,10 @@ class JitFunction:
 
     def _remember(self, key: Any, entry: cache.Entry, arrays: Any) -> None:
         """Opens the quick way for calls with the very same types."""
-        quick = quick_call(program_of(entry.closed), entry.closed.out_avals)
+        types = entry.closed.out_avals
+        if any(getattr(t, "dtype", None) == float0 for t in types):
+            return  # results of float0 are NumPy arrays, which the quick way does not make
+        quick = quick_call(program_of(entry.closed), types)
         if quick is not None:
             if len(self._quick) >= cache.ENTRIES_PER_FUNCTION:
                 self._quick.clear()
@@ -175,7 +186,10 @@ class JitFunction:
         return len(cache.traces_of(self._function).entries)
 
     def __repr__(self) -> str:
-        return f"<PjitFunction of {self._function!r}>"
+        try:
+            return f"<PjitFunction of {self.__wrapped__!r}>"
+        except Exception:  # a function whose text cannot be made has a jitted form nevertheless
+            return "<PjitFunction>"
 
     def __reduce__(self) -> Any:
         return _rebuild, (
@@ -301,6 +315,11 @@ def jit(
         )
     signatures.check_callable(fun, "jit")
     signature = signatures.signature_of(fun)
+    if signature is None and donate_argnames is not None:
+        raise ValueError(
+            f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
+            "donate_argnames."
+        )
     static = signatures.resolve_marked(fun, signature, static_argnums, static_argnames, "static")
     donated = signatures.resolve_marked(fun, signature, donate_argnums, donate_argnames, "donate")
     signatures.check_disjoint(static, donated)

@@ -11,6 +11,7 @@ import numpy as np
 from frit import trees
 from frit.api import signatures
 from frit.ir.types import typeof
+from frit.runtime.array import Array
 from frit.transforms.batch import Axis, batch, to_axis
 
 _VMAP_DOC = (
@@ -68,7 +69,7 @@ def vmap(
         results, found = batch(flat, axis, leaves, dims)
         targets = _flat_axes("vmap out_axes", out_axes, out[0])
         return out[0].unflatten(
-            [_placed(r, d, t, size) for r, d, t in zip(results, found, targets, strict=True)]
+            [_placed(r, d, t, axis) for r, d, t in zip(results, found, targets, strict=True)]
         )
 
     return mapped
@@ -187,11 +188,12 @@ def _size_lines(
     ]
 
 
-def _placed(value: Any, mapped: int | None, target: int | None, size: Any) -> Any:
+def _placed(value: Any, mapped: int | None, target: int | None, axis: Axis) -> Any:
     if target is None:
         if mapped is not None:
             raise ValueError(
-                "vmap has mapped output but out_axes is None: at vmap out_axes, got axis spec None "
+                f"vmap has mapped output{_named(axis)} but out_axes is None: at vmap out_axes, got "
+                "axis spec None "
                 f"but output was batched on axis {mapped}. The result differs for each element: "
                 "give it an axis in out_axes, or reduce it over the mapped axis."
             )
@@ -202,7 +204,11 @@ def _placed(value: Any, mapped: int | None, target: int | None, size: Any) -> An
             f"axis {target} is out of bounds for array of dimension {rank}: vmap was requested by "
             "out_axes to put its mapped axis there."
         )
-    return to_axis(value, mapped, target % rank, size)
+    return to_axis(value, mapped, target % rank, axis.size)
+
+
+def _named(axis: Axis) -> str:
+    return "" if axis.name is None else f" (axis_name={axis.name})"
 
 
 def pmap(
@@ -212,6 +218,7 @@ def pmap(
     in_axes: Any = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: Any = (),
+    donate_argnums: Any = (),
     **_: Any,
 ) -> Callable[..., Any]:
     """`fun` over devices.  There is one device: axes of size 1 are mapped, larger ones refused."""
@@ -247,6 +254,11 @@ def pmap(
 
         open_args = tuple(None if i in static else x for i, x in enumerate(args))
         inner = vmap(function, in_axes=axes, out_axes=out_axes, axis_name=axis_name)
-        return inner(*open_args, **kwargs)
+        results = inner(*open_args, **kwargs)
+        for i in signatures.as_index_tuple(donate_argnums, "donate_argnums"):
+            for leaf in trees.leaves(args[i]):
+                if type(leaf) is Array:
+                    leaf.delete()
+        return results
 
     return mapped

@@ -199,6 +199,8 @@ def types_of_leaves(leaves: Sequence[Any], info: Callable[[], DebugInfo]) -> lis
     """The type of each argument.  TypeError names the argument that is not an array."""
     try:
         return [shaped_type(x) for x in leaves]
+    except OverflowError:
+        raise _overflow(leaves, info()) from None
     except TypeError:
         names = info().argument_names
         for x, name in zip(leaves, names, strict=False):
@@ -214,6 +216,18 @@ def types_of_leaves(leaves: Sequence[Any], info: Callable[[], DebugInfo]) -> lis
                     f"({error})"
                 ) from None
         raise
+
+
+def _overflow(leaves: Sequence[Any], info: DebugInfo) -> OverflowError:
+    for x, name in zip(leaves, info.argument_names, strict=False):
+        try:
+            shaped_type(x)
+        except OverflowError as error:
+            return OverflowError(
+                "An overflow was encountered while parsing an argument to a jitted computation, "
+                f"whose argument path is {name}. {error}"
+            )
+    raise AssertionError("no argument overflows")
 
 
 def function_place_of(info: DebugInfo) -> str:

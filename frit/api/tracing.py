@@ -58,6 +58,7 @@ def make_jaxpr(
         return closed, out[0].unflatten([_struct(t) for t in closed.out_avals])
 
     make.__name__ = f"make_jaxpr({signatures.function_name(fun)})"
+    make.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', signatures.function_name(fun))})"
     return make
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from frit import errors
 from frit.errors import NOWHERE, SourceInfo
-from frit.ir import types
+from frit.ir import dtypes, types
 from frit.ir.types import AbstractValue
 
 Params = dict[str, Any]
@@ -302,6 +302,9 @@ def scopes() -> tuple[str, ...]:
     return _scopes.get()
 
 
+_SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars."
+
+
 class Tracer:
     """A value of an interpreter: it has a type; its operators (from frit.numpy) bind primitives."""
 
@@ -364,19 +367,36 @@ class Tracer:
             raise error(self)
         return value
 
+    def _check_scalar(self, error: type[Exception], message: str) -> None:
+        """Raises `error` where no value of this type could be converted, whatever its numbers."""
+        if getattr(self.aval, "shape", ()) != ():
+            raise error(f"{message} Got {self.aval.str_short()}.")
+
     def __bool__(self) -> bool:
+        if self.aval.shape and self.aval.size != 1:
+            kind = (
+                "empty array is" if self.aval.size == 0 else ("array with more than one element is")
+            )
+            raise ValueError(f"The truth value of an {kind} ambiguous. Use a.any() or a.all().")
         return bool(self._concrete_or(errors.TracerBoolConversionError))
 
     def __index__(self) -> int:
+        message = "Only integer scalar arrays can be converted to a scalar index."
+        self._check_scalar(TypeError, message)
+        if not dtypes.is_integer(self.aval.dtype) and not dtypes.is_bool(self.aval.dtype):
+            raise TypeError(f"{message} Got {self.aval.str_short()}.")
         return self._concrete_or(errors.TracerIntegerConversionError).__index__()
 
     def __int__(self) -> int:
+        self._check_scalar(TypeError, _SCALARS_ONLY)
         return int(self._concrete_or(_conversion("int")))
 
     def __float__(self) -> float:
+        self._check_scalar(TypeError, _SCALARS_ONLY)
         return float(self._concrete_or(_conversion("float")))
 
     def __complex__(self) -> complex:
+        self._check_scalar(TypeError, _SCALARS_ONLY)
         return complex(self._concrete_or(_conversion("complex")))
 
     def item(self, *args: Any) -> Any:
@@ -427,7 +447,7 @@ def _conversion(kind: str) -> Callable[[Any], Exception]:
     return lambda tracer: errors.ConcretizationTypeError(
         tracer,
         f"The problem arose with the `{kind}` function. If trying to convert the data type of a "
-        f"value, use `x.astype({kind})` or `jnp.array(x, {kind})` instead."
+        f"value, try using `x.astype({kind})` or `jnp.array(x, {kind})` instead."
         if kind in ("int", "float", "complex")
         else f"The method `.{kind}()` needs the number, which is not known while tracing.",
     )

@@ -274,23 +274,23 @@ def _bind_while(
     a, c = len(body_consts), len(cond_consts)
     known = entry.extra.get("forwarded")
     if known is None or known[0] is not test:
+        read = drop_unused_equations(test.jaxpr, [True])[1][c:]
         found = forwarded(body, range(len(carry)), range(a, a + len(carry)))
-        fixed = [i for i, j in found.items() if j == a + i]
+        fixed = [i for i, j in found.items() if j == a + i and not read[i]]
         known = entry.extra["forwarded"] = (
             test,
             fixed,
-            *_without_invariant(body, test, a, c, fixed),
+            *_without_fixed_carry(body, test, a, c, fixed),
         )
-    _, fixed, body, test, asked = known
+    _, fixed, body, test = known
     moving = [i for i in range(len(carry)) if i not in fixed]
-    cond_values = [*cond_consts, *[carry[i] for i in asked]]
     body_values = [*body_consts, *[carry[i] for i in fixed]]
     results = iter(
         while_p(
-            *cond_values,
+            *cond_consts,
             *body_values,
             *[carry[i] for i in moving],
-            cond_nconsts=len(cond_values),
+            cond_nconsts=c,
             cond_jaxpr=test,
             body_nconsts=len(body_values),
             body_jaxpr=body,
@@ -299,28 +299,21 @@ def _bind_while(
     return [carry[i] if i in fixed else next(results) for i in range(len(carry))]
 
 
-def _without_invariant(
+def _without_fixed_carry(
     body: ClosedJaxpr, test: ClosedJaxpr, a: int, c: int, fixed: list[int]
-) -> tuple[ClosedJaxpr, ClosedJaxpr, list[int]]:
-    """Body and condition with fixed carries as constants; those that the condition reads."""
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """Body and condition where fixed carries, which the condition does not read, are constants."""
     if not fixed:
-        return body, test, []
+        return body, test
     jaxpr = body.jaxpr
     carry = list(enumerate(jaxpr.invars[a:]))
     outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in fixed]
     moving = [v for i, v in carry if i not in fixed]
     invars = [*jaxpr.invars[:a], *[v for i, v in carry if i in fixed], *moving]
     moved = jaxpr.replace(invars=invars, outvars=outvars, debug_info=None)
-    read = drop_unused_equations(test.jaxpr, [True])[1][c:]
-    asked = [i for i in fixed if read[i]]
-    tests = list(enumerate(test.jaxpr.invars[c:]))
-    cond_invars = [
-        *test.jaxpr.invars[:c],
-        *[v for i, v in tests if i in asked],
-        *[v for i, v in tests if i not in fixed],
-    ]
-    asking = test.jaxpr.replace(invars=cond_invars, debug_info=None)
-    return ClosedJaxpr(moved, body.consts), ClosedJaxpr(asking, test.consts), asked
+    tests = [v for i, v in enumerate(test.jaxpr.invars[c:]) if i not in fixed]
+    asking = test.jaxpr.replace(invars=[*test.jaxpr.invars[:c], *tests], debug_info=None)
+    return ClosedJaxpr(moved, body.consts), ClosedJaxpr(asking, test.consts)
 
 
 def fori_loop(

@@ -26,9 +26,10 @@ from frit.ir.jaxpr import (
     run_closed,
 )
 from frit.ir.primitive import Interpreter, Params, Primitive, absent, interpreting
+from frit.ir.types import typeof
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
-from frit.transforms.linear import is_zero, move_axis
+from frit.transforms.linear import Zero, is_zero, move_axis
 from frit.transforms.rules import linear_jvp, zero_tangent
 from frit.transforms.split import Saveable, Split, save_everything, split_call, split_closed
 from frit.transforms.transpose import transpose_call
@@ -240,6 +241,71 @@ def _custom_transpose(cts: Any, *operands: Any, call_jaxpr: ClosedJaxpr, **_: An
     )
 
 
+class _SomeOutputs:
+    """A rule of a custom function of which only some outputs are read."""
+
+    def __init__(self, rule: Any, used: Sequence[bool]) -> None:
+        self.rule, self.used = rule, tuple(used)
+        self.__name__ = getattr(rule, "__name__", "rule")
+
+    def _keep(self, values: Sequence[Any]) -> list[Any]:
+        return [v for v, u in zip(values, self.used, strict=True) if u]
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+
+class _SomeOfJVP(_SomeOutputs):
+    def __call__(self, primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        results, moved = self.rule(primals, tangents)
+        return self._keep(results), self._keep(moved)
+
+
+class _SomeOfForward(_SomeOutputs):
+    """Keeps the types of all outputs, whose cotangents the backward rule wants."""
+
+    def __call__(self, primals: Any, nonzero: Any) -> tuple[list[Any], Any]:
+        results, residuals = self.rule(primals, nonzero)
+        self.types = [typeof(r).tangent_type() for r in results]
+        return self._keep(results), residuals
+
+
+class _SomeOfBackward(_SomeOutputs):
+    def __init__(self, rule: Any, forward: _SomeOfForward) -> None:
+        super().__init__(rule, forward.used)
+        self.forward = forward
+
+    def __call__(self, residuals: Any, cts: Any) -> Any:
+        given = iter(cts)
+        full = [
+            next(given) if u else Zero(t)
+            for u, t in zip(self.used, self.forward.types, strict=True)
+        ]
+        return self.rule(residuals, full)
+
+
+def _pruned_custom(used: Sequence[bool], eqn: JaxprEqn, rules: Params) -> JaxprEqn | None:
+    """The call without outputs that nothing reads; its operands stay, as the rules take them."""
+    closed: ClosedJaxpr = eqn.params["call_jaxpr"]
+    jaxpr, _ = drop_unused_equations(closed.jaxpr, used, instantiate=True)
+    if not jaxpr.outvars and not jaxpr.effects:
+        return None
+    return eqn.replace(
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params={**eqn.params, "call_jaxpr": ClosedJaxpr(jaxpr, closed.consts), **rules},
+    )
+
+
+def _prune_custom_jvp(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
+    return _pruned_custom(used, eqn, {"jvp": _SomeOfJVP(eqn.params["jvp"], used)})
+
+
+def _prune_custom_vjp(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
+    forward = _SomeOfForward(eqn.params["fwd"], used)
+    rules = {"fwd": forward, "bwd": _SomeOfBackward(eqn.params["bwd"], forward)}
+    return _pruned_custom(used, eqn, rules)
+
+
 def _enter_custom_jvp(interpreter: Interpreter, operands: Sequence[Any], params: Params) -> Any:
     function = jaxpr_as_function(params["call_jaxpr"])
     return interpreter.custom_jvp(custom_jvp_call, function, params["jvp"], operands, params)
@@ -255,6 +321,7 @@ custom_jvp_call = Primitive(
     jvp=absent("the interpreter runs the function's own rule"),
     transpose=_custom_transpose,
     batch=absent("the interpreter maps the function and its rule"),
+    prune=_prune_custom_jvp,
     shown=lambda eqn: {k: eqn.params[k] for k in ("name", "call_jaxpr", "jvp", "symbolic_zeros")},
     compiled=True,
 )
@@ -276,6 +343,7 @@ custom_vjp_call = Primitive(
     enter=_enter_custom_vjp,
     jvp=absent("the interpreter runs the function's own rules"),
     batch=absent("the interpreter maps the function and its rules"),
+    prune=_prune_custom_vjp,
     shown=lambda eqn: {
         k: eqn.params[k] for k in ("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros")
     },

@@ -181,7 +181,10 @@ class Array(metaclass=_ArrayMeta):
         return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
-        if not dtypes.is_integer(self.aval.dtype) and not dtypes.is_bool(self.aval.dtype):
+        scalar = not self.aval.shape
+        if not scalar or not (
+            dtypes.is_integer(self.aval.dtype) or dtypes.is_bool(self.aval.dtype)
+        ):
             raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
         return int(self._scalar("index"))
 

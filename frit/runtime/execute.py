@@ -17,6 +17,7 @@ import numpy as np
 
 from frit import config, errors
 from frit.errors import JaxRuntimeError
+from frit.ir.dtypes import float0
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray
 from frit.runtime import events
@@ -133,5 +134,8 @@ def program_of(closed: ClosedJaxpr, donated: tuple[bool, ...] | None = None) -> 
 
 
 def wrap(data: np.ndarray, aval: Any) -> Any:
+    """A result as an Array; of float0, a NumPy array, as nothing computes with it."""
     assert isinstance(aval, ShapedArray), aval
+    if aval.dtype == float0:
+        return np.zeros(aval.shape, float0)
     return Array(data, aval)

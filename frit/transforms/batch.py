@@ -29,7 +29,6 @@ from frit.ir.types import typeof
 from frit.transforms.linear import (
     Zero,
     insert_axis,
-    instantiate,
     is_zero,
     move_axis,
     reduce_sum,
@@ -136,7 +135,9 @@ class BatchInterpreter(Interpreter):
         parts = [self.parts(x) for x in operands]
         values, mapped = [v for v, _ in parts], tuple(d for _, d in parts)
         out: list[int | None] = []
-        batched = _stacked(function, self.axis, mapped, self.level, out)
+        # A result that is the same for all lanes may have a tangent that is not: all are stacked.
+        everything = any(d is not None for d in mapped)
+        batched = _stacked(function, self.axis, mapped, self.level, out, everything)
         batched_rule = _stacked_jvp_rule(rule, self.axis, mapped, self.level, out)
         with interpreting(self.parent):
             plain = {k: v for k, v in params.items() if k != "call_jaxpr"}
@@ -167,21 +168,24 @@ class BatchInterpreter(Interpreter):
 
 
 def _stacked(
-    function: Any, axis: Axis, mapped: Sequence[Any], level: Level, out: list[int | None]
-) -> Any:
-    """`function` on stacked operands; `out` tells which results are stacked, in front."""
+    function: Any, axis: Axis, mapped: Sequence[Any], level: Level, out: list[int | None],
+    everything: bool = False,
+) -> Any:  # fmt: skip
+    """`function` on stacked operands; `out` tells which results are stacked, in front.
+
+    everything: whether results that have no mapped axis are repeated along one.
+    """
 
     def stacked(*values: Any) -> list[Any]:
         results, dims = batch(function, axis, values, mapped, level)
-        out[:] = [None if d is None else 0 for d in dims]
-        return [_in_front(r, d) for r, d in zip(results, dims, strict=True)]
+        out[:] = [None if d is None and not everything else 0 for d in dims]
+        return [
+            r if t is None else to_axis(r, d, 0, axis.size)
+            for r, d, t in zip(results, dims, out, strict=True)
+        ]
 
     stacked.__name__ = getattr(function, "__name__", "function")
     return stacked
-
-
-def _in_front(value: Any, mapped: int | None) -> Any:
-    return value if mapped is None else move_axis(value, mapped, 0)
 
 
 def _stacked_jvp_rule(
@@ -193,6 +197,7 @@ def _stacked_jvp_rule(
         given = [t for t in tangents if not is_zero(t)]
         given_dims = [d for d, z in zip(dims, zero, strict=True) if not z]
         count = 0
+        zeros_out: list[Any] = []
 
         def both(*values: Any) -> list[Any]:
             nonlocal count
@@ -203,20 +208,26 @@ def _stacked_jvp_rule(
             ]
             results, moved = rule(list(ps), full)
             count = len(results)
-            return [*results, *map(instantiate, moved)]
+            zeros_out[:] = [t if is_zero(t) else None for t in moved]
+            return [*results, *[t for t in moved if not is_zero(t)]]
 
         found, axes = batch(both, axis, [*primals, *given], [*dims, *given_dims], level)
+        rest = iter(zip(found[count:], axes[count:], strict=True))
+        moved = [(z, None) if z is not None else next(rest) for z in zeros_out]
         known = out or [None] * count
         together = [
             None if a is None and b is None and k is None else 0
-            for a, b, k in zip(axes[:count], axes[count:], known, strict=True)
+            for a, (_, b), k in zip(axes[:count], moved, known, strict=True)
         ]
         out[:] = together
-        found = [
-            r if t is None else to_axis(r, d, 0, axis.size)
-            for r, d, t in zip(found, axes, [*together, *together], strict=True)
-        ]
-        return found[:count], found[count:]
+
+        def placed(value: Any, d: int | None, t: int | None) -> Any:
+            if is_zero(value):
+                return value if t is None else Zero(value.aval.with_axis(0, axis.size))
+            return value if t is None else to_axis(value, d, 0, axis.size)
+
+        results = [placed(r, d, t) for r, d, t in zip(found, axes, together, strict=False)]
+        return results, [placed(r, d, t) for (r, d), t in zip(moved, together, strict=True)]
 
     stacked.__name__ = getattr(rule, "__name__", "jvp")
     return stacked

@@ -15,7 +15,7 @@ import numpy as np
 
 from frit.ir import dims
 from frit.ir.dtypes import float0
-from frit.ir.primitive import Params, Primitive, absent, order
+from frit.ir.primitive import Params, Primitive, order
 from frit.ir.types import AbstractValue, ShapedArray, typeof
 
 
@@ -482,15 +482,31 @@ def _custom_lin_transpose(
     ]
 
 
+def _custom_lin_evaluate(*_: Any, **__: Any) -> Any:
+    raise TypeError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has only a backward "
+        "rule: use vjp or grad, or give the function a rule with custom_jvp."
+    )
+
+
+def _custom_lin_shown(eqn: Any) -> Params:
+    count = len(eqn.invars) - eqn.params["num_residuals"]
+    return {
+        "bwd": eqn.params["backward"],
+        "in_zeros": [False] * count,
+        "num_res": eqn.params["num_residuals"],
+        "symbolic_zeros": eqn.params.get("symbolic_zeros", False),
+    }
+
+
 custom_lin = Primitive(
     "custom_lin",
     multiple_results=True,
     result_types=lambda *types, out_types, **_: list(out_types),
-    evaluate=absent(
-        "can't apply forward-mode differentiation (jvp) to a custom_vjp function: it has only a "
-        "backward rule. Use vjp or grad, or give the function a rule with custom_jvp."
-    ),
+    evaluate=_custom_lin_evaluate,
+    decompose=_custom_lin_evaluate,
     transpose=_custom_lin_transpose,
+    shown=_custom_lin_shown,
 )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from frit.ir.dtypes import float0
 from frit.ir.jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -416,7 +417,9 @@ def linearize(
     tangents = []
     for p, nz in zip(primals, nonzero, strict=True):
         aval = typeof(p).tangent_type()
-        tangents.append(split.new_input(aval) if nz else Zero(aval))
+        tangent = split.new_input(aval) if nz else Zero(aval)
+        # An integer's tangent is an input, as every argument's is, that nothing reads.
+        tangents.append(Zero(aval) if getattr(aval, "dtype", None) == float0 else tangent)
     interpreter = JVPInterpreter(split, description)
     operands = [interpreter.join(p, t) for p, t in zip(primals, tangents, strict=True)]
     try:
@@ -424,7 +427,13 @@ def linearize(
             outputs = function(*operands)
         parts = [interpreter.parts(x) for x in outputs]
         results = [p for p, _ in parts]
-        moved = [t if split.owns(t) or is_zero(t) else t for _, t in parts]
+        if any(map(split.owns, results)):
+            raise ValueError(
+                "Linearization failed to produce known values for all output primals. This is "
+                "typically caused by attempting to differentiate a function that uses an operation "
+                "that does not support reverse-mode autodiff."
+            )
+        moved = [t for _, t in parts]
         jaxpr, consts = split.finish([instantiate(t) for t in moved if not is_zero(t)])
     finally:
         interpreter.level.finished = split.level.finished = True
