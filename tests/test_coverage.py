@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import frit
-from frit.codegen import grouping, library, lower
+from frit.codegen import library, lower, units
 from frit.ir.primitive import Absent, Primitive
 from tests.samples import all_samples
 
@@ -83,8 +83,8 @@ def test_a_primitive_has_machine_code(name):
     has_code = (
         name in lower.LOWERED
         or name in library.RULES
-        or name in grouping.LOOPS
-        or name in grouping.CALLBACKS
+        or name in units.LOOPS
+        or name in units.CALLBACKS
         or name in DISSOLVED
         or PRIMITIVES[name].decompose is not None
     )

@@ -12,7 +12,7 @@ import pathlib
 import pkgutil
 import sys
 
-from frit.codegen import grouping, lapack, nests
+from frit.codegen import lapack, nests, units
 from frit.config import Setting
 from frit.ir.primitive import Absent, Primitive
 from frit.optimize import inline
@@ -106,8 +106,8 @@ def lowering(primitive):
     kinds = {
         "loops": nests.RULES,
         "library call": lapack.RULES,
-        "loop or branch": grouping.LOOPS,
-        "callback": grouping.CALLBACKS,
+        "loop or branch": units.LOOPS,
+        "callback": units.CALLBACKS,
         "inlined": {*inline.CALLS, *inline._SINGLE, "optimization_barrier"},
     }
     found = [kind for kind, names in kinds.items() if name in names]

@@ -6,9 +6,7 @@ Each unit either is a *root*, a kernel (or step) of its own whose results go to 
 *inlined*: computed again wherever a kernel asks for it. Both choices are made here, with a bound
 on recomputation.
 
-1. Levels. A pointwise equation joins the clusters of its operands if they have its shape and are
-   of the highest level among its operands; any other edge leads to a higher level. So edges
-   between kernels always climb, and there is no cycle.
+1. Units and their levels: see `units.py`.
 2. Sites, from the last unit to the first. A *site* is a kernel and an index map: for each axis of
    a value, the loop that its index comes from. A value is computed once for each distinct site
    and each turn of the loops its index mentions: a row's maximum once for the row. A unit is
@@ -22,7 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from frit.codegen import registers
+from frit.codegen.index_maps import IndexMaps
 from frit.codegen.kernels import (
     Alias,
     CallbackCall,
@@ -34,37 +32,22 @@ from frit.codegen.kernels import (
     Plan,
     array_type,
 )
+from frit.codegen.units import (
+    LOOPS,
+    SAME_MEMORY,
+    Unit,
+    cost_of,
+    kind_of,
+    make_units,
+    shape_of,
+)
 from frit.errors import LoweringError
-from frit.ir.dtypes import float0
-from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from frit.ir.types import ShapedArray
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from frit.optimize.fingerprint import Constants, Key, equations_key
 
-VIEWS = frozenset((
-    "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "pad",
-    "concatenate", "iota", "dynamic_slice", "gather", "split", "copy", "take_window",
-))  # fmt: skip
-REDUCTIONS = frozenset((
-    "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
-    "reduce_xor", "argmax", "argmin",
-))  # fmt: skip
-UPDATES = frozenset((
-    "dynamic_update_slice", "scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
-    "scatter-min", "scatter_min", "scatter-max", "scatter_max", "scatter-sub", "scatter_sub",
-    "add_at",
-))  # fmt: skip
-CALLBACKS = frozenset((
-    "pure_callback", "io_callback", "debug_callback", "debug_print", "fft", "eig",
-))  # fmt: skip
-LOOPS = frozenset(("scan", "while", "cond"))
-SAME_MEMORY = frozenset(("reshape", "squeeze", "expand_dims", "copy"))
-
-MAX_CLUSTER = 128  # equations
 MAX_KERNEL = 320
 MAX_SITES = 3
-SMALL = 64  # elements; equations on arrays of at most so many share a kernel even if unrelated
 ROW = 16  # a value is computed once a row only if the row has at least so many elements
-_COSTS = {"div": 4, "sqrt": 4, "rem": 6, "threefry2x32": 100, "gather": 3, "dynamic_slice": 2}
 
 
 def make_plan(jaxpr: Jaxpr, is_lowered: Callable[[JaxprEqn], bool]) -> Plan:
@@ -117,67 +100,18 @@ def _title(eqns: Sequence[JaxprEqn]) -> str:
     return "_".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
 
 
-class _Unit:
-    """Equations decided on together; `kernel` is the unit's own number where it is a root."""
-
-    __slots__ = ("eqns", "first", "kind", "level", "number", "root", "shape")
-
-    def __init__(self, kind: str, eqns: list[int], shape: Any, level: int) -> None:
-        self.kind, self.eqns, self.shape, self.level = kind, eqns, shape, level
-        self.first = eqns[0]
-        self.root = False
-        self.number = -1
-
-
-def kind_of(eqn: JaxprEqn) -> str:
-    """What sort of unit an equation belongs to."""
-    name = eqn.primitive.name
-    if eqn.outvars and all(getattr(v.aval, "dtype", None) == float0 for v in eqn.outvars):
-        return "nothing"
-    if name in LOOPS:
-        return "opaque" if registers.fits(eqn) else "loop"
-    if name in CALLBACKS or eqn.effects:
-        return "callback"
-    if name == "library_call":
-        return "library"
-    if name == "optimization_barrier":
-        return "barrier"
-    if name in VIEWS:
-        return "view"
-    if name in REDUCTIONS:
-        return "reduction"
-    if name in UPDATES:
-        return "update"
-    if eqn.primitive.pointwise:
-        return "pointwise"
-    return "opaque"
-
-
-def cost_of(eqn: JaxprEqn) -> int:
-    """Rough cost of one element, in additions."""
-    known = _COSTS.get(eqn.primitive.name)
-    if known is not None:
-        return known
-    return 20 if eqn.primitive.accuracy.kind == "ulps" else 1
-
-
-def _shape(atom: Atom) -> tuple[int, ...]:
-    return atom.aval.shape if isinstance(atom.aval, ShapedArray) else ()
-
-
 class _Grouping:
     """The grouping of one flat jaxpr."""
 
     def __init__(self, planner: _Planner, jaxpr: Jaxpr) -> None:
         self.planner, self.jaxpr, self.eqns = planner, jaxpr, jaxpr.eqns
-        self.kinds = [kind_of(eqn) for eqn in jaxpr.eqns]
-        for eqn, kind in zip(jaxpr.eqns, self.kinds, strict=True):
-            if kind in ("view", "reduction", "update", "pointwise", "opaque"):
+        for eqn in jaxpr.eqns:
+            if kind_of(eqn) in ("view", "reduction", "update", "pointwise", "opaque"):
                 self.require(eqn)
         self.maker: dict[Var, int] = {v: i for i, e in enumerate(self.eqns) for v in e.outvars}
         self.outputs = {a for a in jaxpr.outvars if isinstance(a, Var)}
-        self.units: list[_Unit] = []
-        self.unit_of: list[_Unit] = []
+        self.units = make_units(jaxpr.eqns)
+        self.maps = IndexMaps()
 
     def require(self, eqn: JaxprEqn) -> None:
         if not self.planner.is_lowered(eqn):
@@ -188,64 +122,9 @@ class _Grouping:
             )
 
     def plan(self) -> Plan:
-        self.make_units()
         self.decide()
         steps = self.order(self.make_steps())
         return Plan(tuple(self.jaxpr.invars), tuple(steps), tuple(self.jaxpr.outvars))
-
-    # ------------------------------------------------------------------------------- levels
-
-    def make_units(self) -> None:
-        """Gives each equation a unit and a level."""
-        levels = [0] * len(self.eqns)
-        clusters = _Clusters()
-        readers: dict[Any, int] = {}  # (level, variable read) or (level, shape) -> an equation
-        last_effect = -1
-        for i, eqn in enumerate(self.eqns):
-            kind = self.kinds[i]
-            pointwise = kind == "pointwise"
-            shape = _shape(eqn.outvars[0]) if eqn.outvars else ()
-            level, joined = 0, []
-            for atom in eqn.invars:
-                p = self.maker.get(atom) if isinstance(atom, Var) else None
-                if p is None:
-                    continue
-                if self.kinds[p] == "view":
-                    level = max(level, levels[p])
-                elif pointwise and self.kinds[p] == "pointwise" and _shape(atom) == shape:
-                    level = max(level, levels[p])
-                    joined.append(p)
-                else:
-                    level = max(level, levels[p] + 1)
-            if eqn.effects:
-                level, last_effect = max(level, last_effect + 1), max(level, last_effect + 1)
-            if pointwise:
-                joined = [p for p in joined if levels[p] == level]
-                if not clusters.join(i, joined):
-                    level += 1
-                size = math.prod(shape)
-                keys: list[Any] = [(level, shape)] if size <= SMALL else []
-                keys += [
-                    (level, a) for a in eqn.invars if isinstance(a, Var) and _shape(a) == shape
-                ]
-                for key in keys:
-                    clusters.join(i, [readers.setdefault(key, i)])
-            levels[i] = level
-        members: dict[int, _Unit] = {}
-        for i, eqn in enumerate(self.eqns):
-            kind = self.kinds[i]
-            shape = _shape(eqn.outvars[0]) if eqn.outvars else ()
-            if kind == "pointwise":
-                head = clusters.find(i)
-                if head in members:
-                    members[head].eqns.append(i)
-                    self.unit_of.append(members[head])
-                    continue
-                unit = members[head] = _Unit(kind, [i], shape, levels[i])
-            else:
-                unit = _Unit(kind, [i], shape, levels[i])
-            self.units.append(unit)
-            self.unit_of.append(unit)
 
     # ------------------------------------------------------------------------------ decisions
 
@@ -253,17 +132,15 @@ class _Grouping:
         """Decides which units are roots, and which kernels each other unit is inlined into."""
         self.sites: dict[Var, set[tuple[int, Any]]] = {}
         self.in_memory: set[Var] = set(self.outputs)
-        self.evaluations: dict[Any, int] = {}
-        self.frames: dict[Any, int] = {}
-        self.contents: list[list[_Unit]] = []
+        self.contents: list[list[Unit]] = []
         self.sizes: list[int] = []
-        self.roots: list[_Unit] = []
+        self.roots: list[Unit] = []
         self.inner_size: list[int] = []
         order = sorted(self.units, key=lambda u: (u.level, u.kind != "view", u.first))
         for unit in reversed(order):
             self.decide_unit(unit)
 
-    def decide_unit(self, unit: _Unit) -> None:
+    def decide_unit(self, unit: Unit) -> None:
         results = [v for i in unit.eqns for v in self.eqns[i].outvars]
         sites: set[tuple[int, Any]] = set()
         for v in results:
@@ -286,22 +163,16 @@ class _Grouping:
         for v in inside:
             if self.sites.get(v):
                 self.in_memory.add(v)
-        shape = unit.shape
-        frame = []
-        for axis, _ in enumerate(shape):
-            symbol = (unit.number, axis)
-            self.evaluations[symbol] = math.prod(shape[: axis + 1])
-            frame.append(symbol)
-        self.ask_operands(unit, {(unit.number, tuple(frame))})
+        self.ask_operands(unit, {(unit.number, self.maps.of_kernel(unit.number, unit.shape))})
 
-    def is_worth_inlining(self, unit: _Unit, sites: set[tuple[int, Any]]) -> bool:
+    def is_worth_inlining(self, unit: Unit, sites: set[tuple[int, Any]]) -> bool:
         if unit.kind not in ("pointwise", "view", "reduction"):
             return False
         if any(self.sizes[k] + len(unit.eqns) > MAX_KERNEL for k, _ in sites):
             return False
         count = len(sites)
         size = max(1, math.prod(unit.shape))
-        total = sum(self.turns(frame) for _, frame in sites)
+        total = sum(self.maps.turns(frame) for _, frame in sites)
         if unit.kind == "view":
             eqn = self.eqns[unit.first]
             if eqn.primitive.name in ("concatenate", "pad"):
@@ -312,7 +183,7 @@ class _Grouping:
         cost = sum(cost_of(self.eqns[i]) for i in unit.eqns)
         if unit.kind == "reduction":
             eqn = self.eqns[unit.first]
-            reduced = max(1, math.prod(_shape(eqn.invars[0]))) // size
+            reduced = max(1, math.prod(shape_of(eqn.invars[0]))) // size
             return (
                 count == 1
                 and total <= size
@@ -320,14 +191,11 @@ class _Grouping:
                 and all(self.is_hoisted(k, frame) for k, frame in sites)
             )
         if cost > 8 and any(
-            self.turns(f) < self.turns_of_kernel(k) and not self.is_hoisted(k, f) for k, f in sites
+            self.maps.turns(f) < self.turns_of_kernel(k) and not self.is_hoisted(k, f)
+            for k, f in sites
         ):
             return False
         return count <= MAX_SITES and cost * total <= cost * size + 4 * total
-
-    def turns(self, frame: Any) -> int:
-        """How often a value with this index map is computed."""
-        return max((self.evaluations[_loop(s)] for s in frame if s is not None), default=1)
 
     def turns_of_kernel(self, kernel: int) -> int:
         return max(1, math.prod(self.roots[kernel].shape))
@@ -343,7 +211,7 @@ class _Grouping:
         outer = max((s[1] + 1 for s in used), default=0)
         return math.prod(root.shape[outer:]) >= ROW
 
-    def ask_operands(self, unit: _Unit, sites: set[tuple[int, Any]]) -> None:
+    def ask_operands(self, unit: Unit, sites: set[tuple[int, Any]]) -> None:
         """Tells the operands of a unit where they are computed, or that they must be in memory."""
         inside = set(unit.eqns)
         for i in unit.eqns:
@@ -356,67 +224,9 @@ class _Grouping:
                 ):
                     found = self.sites.setdefault(atom, set())
                     for kernel, frame in sites:
-                        found.add((kernel, self.frame_of_operand(eqn, i, position, frame)))
+                        found.add((kernel, self.maps.of_operand(eqn, i, position, frame)))
                 else:
                     self.in_memory.add(atom)
-
-    def frame_of_operand(self, eqn: JaxprEqn, number: int, position: int, frame: Any) -> Any:
-        """The index map of an operand, given that of the result: None where the index is 0."""
-        name = eqn.primitive.name
-        shape = _shape(eqn.invars[position])
-        if not shape:
-            return ()
-        if eqn.primitive.pointwise:
-            if len(shape) != len(frame):
-                return self.opaque_frame(shape, frame, number, position)
-            return tuple(None if n == 1 else s for n, s in zip(shape, frame, strict=True))
-        match name:
-            case "broadcast_in_dim" if position == 0:
-                axes = eqn.params["broadcast_dimensions"]
-                return tuple(None if n == 1 else frame[a] for n, a in zip(shape, axes, strict=True))
-            case "transpose":
-                axes = eqn.params["permutation"]
-                found = [None] * len(axes)
-                for out, axis in enumerate(axes):
-                    found[axis] = frame[out]
-                return tuple(found)
-            case "copy":
-                return frame
-            case "rev":
-                axes = eqn.params["dimensions"]
-                return tuple(_reversed(s) if a in axes else s for a, s in enumerate(frame))
-            case "squeeze" | "expand_dims" | "reshape":
-                long = [s for n, s in zip(_shape(eqn.outvars[0]), frame, strict=True) if n != 1]
-                if len(long) == sum(n != 1 for n in shape) and [n for n in shape if n != 1] == [
-                    n for n in _shape(eqn.outvars[0]) if n != 1
-                ]:
-                    rest = iter(long)
-                    return tuple(None if n == 1 else next(rest) for n in shape)
-        if name in REDUCTIONS:
-            return self.reduced_frame(eqn, number, shape, frame)
-        return self.opaque_frame(shape, frame, number, position)
-
-    def reduced_frame(self, eqn: JaxprEqn, number: int, shape: Any, frame: Any) -> Any:
-        axes = eqn.params["axes"]
-        kept, found, turns = iter(frame), [], self.turns(frame)
-        for axis, extent in enumerate(shape):
-            if axis in axes:
-                symbol = ("reduced", number, axis, self.frame_number(frame))
-                turns *= extent
-                self.evaluations[symbol] = turns
-                found.append(symbol)
-            else:
-                found.append(next(kept))
-        return tuple(found)
-
-    def frame_number(self, frame: Any) -> int:
-        """A number for an index map, so that maps within maps stay small."""
-        return self.frames.setdefault(frame, len(self.frames))
-
-    def opaque_frame(self, shape: Any, frame: Any, number: int, position: int) -> Any:
-        symbol = ("other", number, position, self.frame_number(frame))
-        self.evaluations[symbol] = self.turns(frame)
-        return tuple(symbol if axis == 0 else None for axis in range(len(shape)))
 
     def alias_offset(self, eqn: JaxprEqn) -> int | None:
         """Bytes into the operand at which the result begins, where it is the same memory."""
@@ -461,7 +271,7 @@ class _Grouping:
             steps += [(unit.first, step) for step in made]
         return steps
 
-    def kernel_step(self, unit: _Unit) -> KernelCall:
+    def kernel_step(self, unit: Unit) -> KernelCall:
         wanted = [
             v
             for i in unit.eqns
@@ -485,27 +295,15 @@ class _Grouping:
         kernel = self.planner.share(invars, wanted, eqns, inplace=inplace)
         return KernelCall(kernel, tuple(invars), tuple(wanted))
 
-    def reads_rows_only(self, var: Var, unit: _Unit) -> bool:
+    def reads_rows_only(self, var: Var, unit: Unit) -> bool:
         """Whether a kernel reads `var` at each element's own place, or in reductions of its row.
 
         Such a reduction is complete before any element of the row is stored.
         """
         return all(
-            self.is_own_place(frame, unit)
+            self.maps.is_own_place(frame, unit.number, unit.shape)
             for kernel, frame in self.sites.get(var, ())
             if kernel == unit.number
-        )
-
-    def is_own_place(self, frame: Any, unit: _Unit) -> bool:
-        own = [(unit.number, axis) for axis in range(len(frame))]
-        long = [axis for axis, extent in enumerate(unit.shape) if extent != 1]
-        if len(frame) != len(unit.shape):
-            return False
-        depth = next((a for a in long if frame[a] != own[a]), len(frame))
-        rest = {frame[a] for a in long if a >= depth}
-        return all(
-            s is not None and s[0] == "reduced" and self.frames.get(tuple(own[:depth])) == s[3]
-            for s in rest
         )
 
     def update_step(self, eqn: JaxprEqn) -> KernelCall:
@@ -554,45 +352,6 @@ class _Grouping:
         return ordered
 
 
-class _Clusters:
-    """Disjoint sets of equations, of bounded size."""
-
-    def __init__(self) -> None:
-        self._parent: dict[int, int] = {}
-        self._size: dict[int, int] = {}
-
-    def find(self, i: int) -> int:
-        while self._parent[i] != i:
-            self._parent[i] = self._parent[self._parent[i]]
-            i = self._parent[i]
-        return i
-
-    def join(self, i: int, others: Sequence[int]) -> bool:
-        """Puts equation i (new, or known) and the sets of others together, if not too big."""
-        if i not in self._parent:
-            self._parent[i], self._size[i] = i, 1
-        heads = {self.find(i), *map(self.find, others)}
-        total = sum(self._size[h] for h in heads)
-        if total > MAX_CLUSTER:
-            return False
-        first = min(heads)
-        for head in heads:
-            self._parent[head] = first
-        self._size[first] = total
-        return True
-
-
-def _loop(symbol: Any) -> Any:
-    """The loop that an index comes from."""
-    return symbol[1] if symbol[0] == "reversed" else symbol
-
-
-def _reversed(symbol: Any) -> Any:
-    if symbol is None:
-        return None
-    return symbol[1] if symbol[0] == "reversed" else ("reversed", symbol)
-
-
 def _bodies(eqn: JaxprEqn) -> list[ClosedJaxpr]:
     params = eqn.params
     match eqn.primitive.name:
@@ -639,8 +398,8 @@ def _inplace_pairs(
     an element once: what an earlier output, or the same, has read is in a register. `safe`: inputs
     that an element of a result reads nowhere but at its place, and in whole rows before.
     """
-    shape = _shape(outvars[0])
-    if any(_shape(v) != shape for v in outvars):
+    shape = shape_of(outvars[0])
+    if any(shape_of(v) != shape for v in outvars):
         return frozenset()
     maker = {v: eqn for eqn in eqns for v in eqn.outvars}
     done: set[int] = set()
@@ -662,7 +421,7 @@ def _inplace_pairs(
         for j in range(first, len(outvars))
         if v in position
         and v in safe
-        and _shape(v) == shape
+        and shape_of(v) == shape
         and array_type(v).storage_dtype.itemsize == array_type(outvars[j]).storage_dtype.itemsize
     )
 

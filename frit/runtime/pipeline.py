@@ -28,7 +28,7 @@ from frit import config
 from frit.backends.llvm import driver, engine, openblas
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
-from frit.codegen import grouping, lapack, lower
+from frit.codegen import grouping, lapack, lower, units
 from frit.codegen.assign import assign_buffers
 from frit.codegen.buffers import BufferPlan, print_plan
 from frit.codegen.buffers_check import check_buffers
@@ -78,7 +78,7 @@ class Stage:
 def is_lowered(eqn: JaxprEqn) -> bool:
     """Whether kernels, library calls or callbacks compute the equation as it is."""
     name = eqn.primitive.name
-    if name in grouping.LOOPS or name in grouping.CALLBACKS or name == "library_call":
+    if name in units.LOOPS or name in units.CALLBACKS or name == "library_call":
         return True
     return name in RULES
 
