@@ -37,7 +37,6 @@ from frit import (  # noqa: E402
     scipy,
     sharding,
     stages,
-    test_util,
     tree,
     tree_util,
     typing,

@@ -18,11 +18,22 @@ _STEP = 1e-4
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-2, "float64": 1e-5}
 
 
-def _tolerance(tree: Any, given: float | None) -> float:
-    if given is not None:
+Tolerance = float | dict[Any, float] | None
+
+
+def _tolerance(tree: Any, given: Tolerance) -> float:
+    """The tolerance for the element types of a tree: one number, or numbers by dtype over ours."""
+    if given is not None and not isinstance(given, dict):
         return given
-    names = {_real(typeof(x).dtype).name for x in trees.leaves(tree)}  # type: ignore[attr-defined]
-    return max((_TOLERANCE.get(name, 1e-2) for name in names), default=1e-2)
+    own = {np.dtype(dtype).name: value for dtype, value in (given or {}).items()}
+    names = {np.dtype(typeof(x).dtype).name for x in trees.leaves(tree)}  # type: ignore[attr-defined]
+    return max((_default_or(own, name) for name in names), default=1e-2)
+
+
+def _default_or(own: dict[str, float], name: str) -> float:
+    if name in own:
+        return own[name]
+    return _TOLERANCE.get(_real(np.dtype(name)).name, 1e-2)
 
 
 def _real(dtype: Any) -> np.dtype:
@@ -70,7 +81,7 @@ def _assert_close(have: Any, want: Any, atol: float, rtol: float, what: str) -> 
 
 def check_jvp(
     f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any],
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """AssertionError unless `f_jvp(args, tangents)` agrees with f and its finite difference.
@@ -90,7 +101,7 @@ def check_jvp(
 
 def check_vjp(
     f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any],
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """AssertionError unless the pullback that `f_vjp(*args)` returns fits the finite difference.
@@ -123,7 +134,7 @@ def _inner(a: Any, b: Any) -> float:
 
 def check_grads(
     f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
 ) -> None:  # fmt: skip
     """AssertionError unless derivatives of f up to `order` agree with finite differences.
 
