@@ -83,6 +83,13 @@ def _rounded(nbytes: int) -> int:
 pool = Pool()
 
 
+def scratch(nbytes: int) -> np.ndarray:
+    """Memory for the time of one call, from the pool where asking the system would cost more."""
+    if nbytes < SMALL:
+        return np.empty(nbytes, np.uint8)
+    return np.frombuffer(pool.take(nbytes), np.uint8)
+
+
 def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """A new array whose bytes are arbitrary, aligned to 64 bytes where that can matter."""
     nbytes = dtype.itemsize

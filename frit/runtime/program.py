@@ -24,7 +24,7 @@ CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p)
 )
 _FAILED = 1
-_KEPT_ARENA = 1 << 20  # arenas up to this size are kept from call to call
+_KEPT_ARENA = memory.SMALL  # arenas below this size are kept from call to call
 
 
 class _Context(ctypes.Structure):
@@ -37,7 +37,7 @@ class _Call:
     __slots__ = ("address", "arena", "structure")
 
     def __init__(self, arena_bytes: int, callback: Any) -> None:
-        self.arena = memory.empty((max(arena_bytes, 64),), np.dtype(np.uint8))
+        self.arena = memory.scratch(max(arena_bytes, 64))
         self.structure = _Context(self.arena.__array_interface__["data"][0], callback)
         self.address = ctypes.addressof(self.structure)
 
@@ -104,7 +104,7 @@ class Executable:
 
     def give_context_back(self, context: _Call) -> None:
         """Keeps a context for the next call."""
-        if self.arena_bytes <= _KEPT_ARENA:
+        if self.arena_bytes < _KEPT_ARENA:
             self._contexts.append(context)
 
     def _call_back(self, context: int, number: int, places: Any) -> int:
