@@ -1,6 +1,8 @@
 # Everything a developer runs. `make demo` and `make test` need only Python >= 3.11 and make.
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+OLD    := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	    $$python -c '$(OLD)' 2>/dev/null && echo $$python && break; done)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
@@ -13,7 +15,7 @@ help:            ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 16
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "frit needs Python 3.11 or later")'
+	@test -n '$(PYTHON)' || { echo 'frit needs Python 3.11 or later: make PYTHON=path'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
