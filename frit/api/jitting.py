@@ -87,7 +87,7 @@ class JitFunction:
         operands = [*captured, *leaves]
         if interpreter is bottom_interpreter() and not any(isinstance(x, Tracer) for x in operands):
             results = execute(entry.closed, operands, donated)
-            if quick_key is not None and not any(donated):
+            if quick_key is not None and not any(donated) and len(leaves) == len(arrays):
                 self._remember(quick_key, entry, arrays)
         elif self._inline:
             results = run_closed(entry.closed, *operands)
@@ -115,10 +115,26 @@ class JitFunction:
             self._quick[key] = (quick, entry.out_tree, tuple(map(type_of, arrays)))
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
-        args, kwargs = signatures.canonical_call(self._spelling, args, kwargs)
-        call = _Call(self, args, kwargs)
+        call = self._bound(args, kwargs)
         entry, captured = self._entry(call)
         return entry, captured, call.leaves, call.donated_flags()
+
+    def _bound(self, args: Any, kwargs: Any) -> _Call:
+        """The call in its one spelling.
+
+        A call that leaves defaults out shares the trace of one that gave them, if there is one;
+        else the defaults are constants of the trace, as Python code may need their numbers.
+        """
+        static = self._static.names
+        args, kwargs = signatures.canonical_call(self._spelling, args, kwargs, static)
+        full = signatures.spelled_out(self._spelling, args, kwargs)
+        if full is not None:
+            call = _Call(self, *full)
+            types = signatures.types_of_leaves(call.leaves, call.info)
+            key = cache.make_key("jit", types, call.tree, call.static)
+            if key in cache.traces_of(self._function).entries:
+                return call
+        return _Call(self, args, kwargs)
 
     def _entry(self, call: _Call) -> tuple[cache.Entry, list[Any]]:
         types = signatures.types_of_leaves(call.leaves, call.info)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,16 +138,53 @@ def marks_agree(signature: inspect.Signature | None, marked: Marked) -> bool:
 
 
 def canonical_call(
-    signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: inspect.Signature | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static: Sequence[str] = (),
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The one spelling of a call.  A call that does not fit stays as it is: calling it tells."""
-    if not kwargs or signature is None:
+    """The one spelling of a call: positional as far as it goes, static arguments with defaults.
+
+    A call that does not fit stays as it is: calling it tells.
+    """
+    if signature is None or not (kwargs or static):
         return args, kwargs
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         return args, kwargs
+    _fill(bound, [name for name in static if name in signature.parameters])
     return bound.args, bound.kwargs
+
+
+def spelled_out(
+    signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The call with every default given, or None where none is left out or one is no array."""
+    if signature is None or len(args) + len(kwargs) == len(signature.parameters):
+        return None
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return None
+    added = _fill(bound, signature.parameters)
+    if not added or not all(is_value(bound.arguments[name]) for name in added):
+        return None
+    return bound.args, bound.kwargs
+
+
+def _fill(bound: inspect.BoundArguments, names: Iterable[str]) -> list[str]:
+    """Gives the arguments in `names` that are left out their defaults; which these were."""
+    parameters = bound.signature.parameters
+    added = [
+        name
+        for name in names
+        if name not in bound.arguments and parameters[name].default is not inspect.Parameter.empty
+    ]
+    if added:
+        given = {**bound.arguments, **{name: parameters[name].default for name in added}}
+        bound.arguments = {name: given[name] for name in parameters if name in given}
+    return added
 
 
 def argument_names(
