@@ -12,13 +12,39 @@ from frit import trees
 from frit.ir.types import is_value
 from frit.primitives import callbacks
 from frit.primitives.callbacks import DebugEffect, OrderedDebugEffect
+from frit.runtime.array import as_array
+from frit.runtime.device import cpu_device
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "print"]
+__all__ = [
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
+    "inspect_array_sharding", "print",
+]  # fmt: skip
 
 
-def callback(fun: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False,
-             **kwargs: Any) -> None:  # fmt: skip
-    """Calls `fun(*args, **kwargs)` with arrays, when the program runs; its result is ignored."""
+def callback(
+    fun: Any = None, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> Any:
+    """Calls `fun(*args, **kwargs)` with arrays, when the program runs; its result is ignored.
+
+    Options may come in a call of their own: callback(ordered=True)(fun, *args).
+    """
+    if fun is None:
+        _check_options("debug_callback", args, kwargs)
+        options = dict(ordered=ordered, partitioned=partitioned)
+        return lambda fun, *args, **kwargs: _callback(fun, args, kwargs, **options)
+    return _callback(fun, args, kwargs, ordered, partitioned)
+
+
+def _check_options(name: str, args: Any, kwargs: Any) -> None:
+    if args or kwargs:
+        raise TypeError(
+            f"{name} received unexpected arguments in the two-call form: {args or ''} "
+            f"{kwargs or ''}. The first call takes options, such as ordered=True, the second all "
+            "the rest."
+        )
+
+
+def _callback(fun: Any, args: Any, kwargs: Any, ordered: bool, partitioned: bool) -> None:
     if not callable(fun):
         raise TypeError(
             "first argument to jax.debug.callback must be callable, but got an object of type "
@@ -50,7 +76,7 @@ class _Debug:
         self.function, self.tree, self.static = function, tree, static
 
     def __call__(self, *flat: Any) -> None:
-        args, kwargs = self.tree.unflatten(flat)
+        args, kwargs = self.tree.unflatten(map(as_array, flat))
         given = iter(args)
         total = len(args) + sum(isinstance(k, int) for k in self.static)
         full = [self.static[i] if i in self.static else next(given) for i in range(total)]
@@ -60,12 +86,15 @@ class _Debug:
 
 class _Formatter(string.Formatter):
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        unused = [a for i, a in enumerate(args) if i not in used_args]
-        unused += [k for k in kwargs if k not in used_args]
-        if unused:
-            raise ValueError(
-                f"Unused arguments to `jax.debug.print`: {unused}. Name each in the format string."
-            )
+        positional = [i for i in range(len(args)) if i not in used_args]
+        named = [k for k in kwargs if k not in used_args]
+        hint = "" if used_args else " You may be passing an f-string (i.e, f'{x}') to it."
+        for kind, unused in (("positional", positional), ("keyword", named)):
+            if unused:
+                raise ValueError(
+                    f"Unused {kind} arguments to `jax.debug.print`: {unused}. Name each in the "
+                    f"format string.{hint}"
+                )
 
 
 class _AnyFormat:
@@ -81,13 +110,25 @@ class _AnyFormat:
         return self
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
-          skip_format_check: bool = False, _use_logging: bool = False,
-          **kwargs: Any) -> None:  # fmt: skip
+def print(
+    fmt: Any = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+    skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
     """Prints `fmt.format(*args, **kwargs)` when the program runs, under jit, vmap and grad too.
 
-    ordered: prints come in program order.
+    ordered: prints come in program order.  Options may come in a call of their own:
+    print(ordered=True)("x: {x}", x=x).
     """
+    options = dict(ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check)
+    if fmt is None:
+        _check_options("debug_print", args, kwargs)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, **options)
+    return _print(fmt, args, kwargs, **options)
+
+
+def _print(
+    fmt: Any, args: Any, kwargs: Any, ordered: bool, partitioned: bool, skip_format_check: bool
+) -> None:
     if not isinstance(fmt, str):
         raise TypeError(
             "The first argument to `jax.debug.print` must be a format string. Got: "
@@ -114,3 +155,9 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
 def breakpoint(*, backend: Any = None, **kwargs: Any) -> None:
     """Starts the Python debugger when the program reaches this point."""
     callback(lambda: __import__("pdb").set_trace(), ordered=True)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Calls `callback` with the placement of an array, when the program runs: the one device."""
+    for _ in trees.leaves(value):
+        _callback(lambda _: callback(cpu_device().sharding), (value,), {}, False, False)

@@ -8,6 +8,7 @@ With one device, every sharding means the whole array on that device.
 
 from __future__ import annotations
 
+import abc
 import enum
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -141,7 +142,7 @@ class Mesh:
         return f"Mesh({axes}, axis_types={self.axis_types})"
 
 
-class Sharding:
+class Sharding(abc.ABC):  # noqa: B024
     """What all placements answer; isinstance holds for `SingleDeviceSharding` too."""
 
     memory_kind: str | None = None
@@ -168,9 +169,16 @@ class Sharding:
 
     addressable_devices_indices_map = devices_indices_map
 
+    @property
+    def _device_assignment(self) -> tuple[Device, ...]:
+        return (cpu_device(),)
+
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether both mean the same placement: with one device, always."""
         return isinstance(other, (Sharding, SingleDeviceSharding))
+
+
+Sharding.register(SingleDeviceSharding)
 
 
 @dataclass(frozen=True)

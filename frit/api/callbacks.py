@@ -6,9 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from frit import trees
+from frit.ir import dtypes
 from frit.ir.types import ShapedArray, shaped_type
 from frit.primitives import callbacks
 from frit.primitives.callbacks import FlatCallback
+from frit.runtime.array import as_array
+
+
+class ArrayCallback(FlatCallback):
+    """A function of pytrees that is called with Arrays."""
+
+    def __call__(self, *flat: Any) -> Any:
+        return super().__call__(*map(as_array, flat))
 
 
 def _prepare(callback: Any, result_shape_dtypes: Any, args: Any, kwargs: Any) -> Any:
@@ -23,15 +32,16 @@ def _prepare(callback: Any, result_shape_dtypes: Any, args: Any, kwargs: Any) ->
                 "result_shape_dtypes of a callback must be a pytree of objects with shape and "
                 f"dtype, such as jax.ShapeDtypeStruct; got {r!r}."
             )
+        dtype = r.dtype
+        if dtypes.canonicalize(dtypes.as_dtype(dtype)) != dtype:
+            raise ValueError(
+                "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
+                f"disabled: {dtype}. Set jax_enable_x64, or promise a 32-bit type."
+            )
         aval = shaped_type(r)
         assert isinstance(aval, ShapedArray)
-        if aval.dtype != r.dtype:
-            raise ValueError(
-                f"Cannot return 64-bit values when `jax_enable_x64` is disabled: {r.dtype}. Set "
-                "jax_enable_x64, or promise a 32-bit type."
-            )
         types.append(aval.strip_weak_type())
-    return leaves, FlatCallback(callback, in_tree), tuple(types), out_tree
+    return leaves, ArrayCallback(callback, in_tree), tuple(types), out_tree
 
 
 def pure_callback(

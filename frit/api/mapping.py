@@ -13,6 +13,7 @@ from frit.api import signatures
 from frit.ir.types import typeof
 from frit.runtime.array import Array
 from frit.transforms.batch import Axis, batch, to_axis
+from frit.transforms.linear import insert_axis, take_lane
 
 _VMAP_DOC = (
     "Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array axes "
@@ -253,8 +254,11 @@ def pmap(
             return fun(*(fixed.get(i, x) for i, x in enumerate(given)), **named)
 
         open_args = tuple(None if i in static else x for i, x in enumerate(args))
-        inner = vmap(function, in_axes=axes, out_axes=out_axes, axis_name=axis_name)
-        results = inner(*open_args, **kwargs)
+        if axis_name is None:
+            results = _on_one_device(function, open_args, kwargs, axes, out_axes)
+        else:
+            inner = vmap(function, in_axes=axes, out_axes=out_axes, axis_name=axis_name)
+            results = inner(*open_args, **kwargs)
         for i in signatures.as_index_tuple(donate_argnums, "donate_argnums"):
             for leaf in trees.leaves(args[i]):
                 if type(leaf) is Array:
@@ -262,3 +266,20 @@ def pmap(
         return results
 
     return mapped
+
+
+def _on_one_device(function: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any) -> Any:
+    """`function` of the one slice along the mapped axes, its results with an axis of size 1."""
+    leaves, tree = trees.flatten((args, kwargs))
+    positional, by_name = tree.children()
+    dims = _flat_axes("pmap in_axes", in_axes, positional) + [0] * by_name.num_leaves
+    slices = [
+        x if d is None else take_lane(x, _normalised(x, d), 0)  # type: ignore[arg-type]
+        for x, d in zip(leaves, dims, strict=True)
+    ]
+    given, named = tree.unflatten(slices)
+    values, out_tree = trees.flatten(function(*given, **named))
+    targets = _flat_axes("pmap out_axes", out_axes, out_tree)
+    return out_tree.unflatten(
+        [v if t is None else insert_axis(v, t, 1) for v, t in zip(values, targets, strict=True)]
+    )

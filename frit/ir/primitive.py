@@ -25,11 +25,11 @@ Params = dict[str, Any]
 class Absent:
     """A rule that is missing on purpose; calling it says why."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    def __init__(self, reason: str, error: type[Exception] = NotImplementedError) -> None:
+        self.reason, self.error = reason, error
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        raise NotImplementedError(self.reason)
+        raise self.error(self.reason)
 
     def __bool__(self) -> bool:
         return False
@@ -38,9 +38,9 @@ class Absent:
         return f"absent({self.reason!r})"
 
 
-def absent(reason: str) -> Any:
+def absent(reason: str, error: type[Exception] = NotImplementedError) -> Any:
     """Marks a rule as missing, with the reason that docs and errors tell."""
-    return Absent(reason)
+    return Absent(reason, error)
 
 
 _NO_MEANING = absent("no meaning was given")
@@ -71,6 +71,8 @@ class Effect:
     """Something an equation does beside computing results; equations with one are never dropped."""
 
     ordered = False
+    # Whether it may happen more often than the program says, or for lanes that have stopped.
+    repeatable = True
 
     def __repr__(self) -> str:
         return type(self).__name__

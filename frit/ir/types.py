@@ -252,6 +252,12 @@ class ShapeDtypeStruct:
         self.sharding = sharding
         self.weak_type = weak_type
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The stand-in for an array such as `x`."""
+        aval: Any = typeof(x)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
     @property
     def size(self) -> Any:
         return dims.product(self.shape)

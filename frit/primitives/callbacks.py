@@ -8,12 +8,14 @@ debug_print       debug_callback that prints a format string
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from frit import trees
+from frit.errors import JaxRuntimeError
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.primitive import Effect, Primitive, absent
 from frit.ir.types import ShapedArray, typeof
@@ -22,10 +24,13 @@ from frit.transforms.linear import axis_to_front, insert_axis, move_axis
 from frit.transforms.rules import zero_tangent
 from frit.transforms.trace import trace_to_jaxpr
 
+logger = logging.getLogger("frit.runtime")
+
 
 class IOEffect(Effect):
     """A callback acts on the outside world."""
 
+    repeatable = False
     __str__ = lambda self: "IO"
 
 
@@ -33,6 +38,7 @@ class OrderedIOEffect(Effect):
     """As IOEffect, in program order."""
 
     ordered = True
+    repeatable = False
     __str__ = lambda self: "OrderedIO"
 
 
@@ -78,12 +84,22 @@ class FlatCallback:
 
 
 def run_callback(
-    callback: Callable[..., Any], arrays: Sequence[Any], types: Sequence[Any]
+    callback: Callable[..., Any], arrays: Sequence[Any], types: Sequence[Any], name: str
 ) -> list[Any]:
-    """The callback's results as arrays of the promised types.  RuntimeError if they differ."""
-    results = list(callback(*arrays))
+    """The callback's results as arrays of the promised types.  RuntimeError if they differ.
+
+    An exception of the callback is logged, and raised again as a JaxRuntimeError.
+    """
+    try:
+        results = list(callback(*arrays))
+    except Exception as error:
+        logger.exception(f"jax.{name} failed")
+        raise JaxRuntimeError(
+            f"jax.{name} failed: {type(error).__name__}: {error}, in the callback "
+            f"{getattr(callback, 'callback_func', callback)}."
+        ) from error
     if len(results) != len(types):
-        raise RuntimeError(
+        raise JaxRuntimeError(
             f"{callback} returned {len(results)} arrays where {len(types)} were promised by "
             "result_shape_dtypes."
         )
@@ -93,19 +109,19 @@ def run_callback(
 def _checked(result: Any, aval: ShapedArray) -> np.ndarray:
     data = np.asarray(result)
     if data.shape != aval.shape:
-        raise RuntimeError(
+        raise JaxRuntimeError(
             f"Incorrect output shape for return value of a callback: Expected: {aval.shape}, "
             f"Actual: {data.shape}"
         )
     if data.dtype != aval.storage_dtype:
         narrowed = np.asarray(data, aval.storage_dtype)
         if typeof(data).dtype != aval.dtype:  # type: ignore[attr-defined]
-            raise RuntimeError(
+            raise JaxRuntimeError(
                 f"Incorrect output dtype for return value of a callback: Expected: "
                 f"{aval.dtype}, Actual: {data.dtype}"
             )
         return narrowed
-    return np.ascontiguousarray(data)
+    return np.ascontiguousarray(data).reshape(data.shape)
 
 
 def _result_types(*types: Any, result_avals: Any, **_: Any) -> list[Any]:
@@ -136,9 +152,9 @@ def _pure_batch(axis: Any, operands: Any, mapped: Any, **params: Any) -> Any:
     method = params["vmap_method"]
     if method is None:
         raise NotImplementedError(
-            "vmap is not supported in `pure_callback` by default. Use the `vmap_method` argument "
-            "of jax.pure_callback to specify how it should be mapped: 'sequential', "
-            "'expand_dims', 'broadcast_all' …"
+            "vmap is only supported for callbacks that say how: give jax.pure_callback the "
+            "`vmap_method` argument, one of 'sequential', 'sequential_unrolled', 'expand_dims' and "
+            "'broadcast_all'."
         )
     types = params["result_avals"]
     widened = {**params, "result_avals": tuple(t.with_axis(0, axis.size) for t in types)}
@@ -166,13 +182,16 @@ pure_callback = Primitive(
     multiple_results=True,
     result_types=_result_types,
     evaluate=lambda *arrays, callback, result_avals, **_: run_callback(
-        callback, arrays, result_avals
+        callback, arrays, result_avals, "pure_callback"
     ),
     jvp=absent(
         "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while "
-        "taking gradients."
+        "taking gradients.",
+        ValueError,
     ),
-    transpose=absent("Pure callbacks do not support transpose. Please use `jax.custom_vjp`."),
+    transpose=absent(
+        "Pure callbacks do not support transpose. Please use `jax.custom_vjp`.", ValueError
+    ),
     batch=_pure_batch,
 )
 
@@ -193,13 +212,16 @@ io_callback = Primitive(
     result_types=_result_types,
     effects=_io_effects,
     evaluate=lambda *arrays, callback, result_avals, **_: run_callback(
-        callback, arrays, result_avals
+        callback, arrays, result_avals, "io_callback"
     ),
     jvp=absent(
         "IO callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while "
-        "taking gradients."
+        "taking gradients.",
+        ValueError,
     ),
-    transpose=absent("IO callbacks do not support transpose. Please use `jax.custom_vjp`."),
+    transpose=absent(
+        "IO callbacks do not support transpose. Please use `jax.custom_vjp`.", ValueError
+    ),
     batch=_io_batch,
 )
 

@@ -178,6 +178,12 @@ def _remat_split(
     eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Saveable
 ) -> Split:
     policy = eqn.params["policy"] or save_nothing
+    for effect in eqn.params["jaxpr"].effects:
+        if not getattr(effect, "repeatable", True):
+            raise NotImplementedError(
+                f"Effects not supported in partial-eval of `checkpoint`/`remat`: {effect}. What is "
+                "computed again would act on the world again."
+            )
     needed_out = False if saveable is save_everything else None
     parts = split_closed(
         eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, needed_out, policy

@@ -80,6 +80,12 @@ def _batch(axis: Any, operands: Any, mapped: Any, *, branches: Any, **params: An
 
 def _batch_lanes(axis: Any, operands: Any, mapped: Any, branches: Any) -> Any:
     """Lanes choose differing branches: all run, and each lane takes the results of its own."""
+    for effect in _effects(branches=branches):
+        if not effect.repeatable:
+            raise NotImplementedError(
+                f"{effect} effect not supported in vmap-of-cond. Lanes choose differing branches, "
+                "so all branches run; a branch that acts on the world cannot."
+            )
     index = move_axis(operands[0], mapped[0], 0)
     values = [
         x if d is None else move_axis(x, d, 0)

@@ -547,6 +547,12 @@ def _while_batch(
         axis_to_front(x, d, axis.size) if m else x for (x, d), m in zip(carry, flags, strict=True)
     ]
     if by_lane:
+        for effect in _while_effects(cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr):
+            if not effect.repeatable:
+                raise NotImplementedError(
+                    f"{effect} effect not supported in while_loop with batched predicate: lanes "
+                    "stop at differing steps, and the body runs until the last one does."
+                )
         condition, body = _any_lane(condition), _masked_body(condition, body, len(cond_values))
         body_values = [*cond_values, *body_values]
     results = while_(

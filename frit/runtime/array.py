@@ -265,3 +265,10 @@ def array_of(value: Any) -> Array:
     aval = types.typeof(value)
     assert isinstance(aval, ShapedArray)
     return Array(np.array(value, aval.storage_dtype, order="C"), aval)
+
+
+def as_array(value: Any) -> Any:
+    """`array_of(value)`, for callbacks: what is no plain array (bytes of a key) stays as it is."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "V" and value.dtype.names is None:
+        return value if types.typeof(value).dtype != value.dtype else array_of(value)  # type: ignore[attr-defined]
+    return array_of(value)

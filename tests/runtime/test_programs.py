@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from frit.config import backend, show, time
-from frit.errors import LoweringError
+from frit.errors import JaxRuntimeError, LoweringError
 from frit.ir.dtypes import float0
 from frit.ir.primitive import Primitive
 from frit.ir.types import ShapedArray
@@ -140,7 +140,7 @@ def test_callbacks_run_and_may_fail():
 
     program = compile_checked(trace(function, f32(3)))
     np.testing.assert_array_equal(program.run([np.ones(3, np.float32)])[0], np.full(3, 5.0))
-    with pytest.raises(ValueError, match="too large for me"):
+    with pytest.raises(JaxRuntimeError, match="ValueError: too large for me"):
         program.run([np.full(3, 9, np.float32)])
     np.testing.assert_array_equal(program.run([np.ones(3, np.float32)])[0], np.full(3, 5.0))
 
