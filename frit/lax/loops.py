@@ -24,8 +24,8 @@ from frit.lax.conversion import convert_element_type
 from frit.lax.elementwise import add, lt
 from frit.lax.indexing import dynamic_index_in_dim, slice_in_dim
 from frit.lax.shapes import concatenate, expand_dims, reshape
-from frit.primitives.loops import scan as scan_p
-from frit.primitives.loops import while_ as while_p
+from frit.primitives.scans import scan as scan_p
+from frit.primitives.while_loops import while_ as while_p
 from frit.runtime import cache
 
 __all__ = ["fori_loop", "map", "scan", "scan_p", "while_loop", "while_p"]

@@ -19,7 +19,7 @@ from frit.errors import JaxRuntimeError
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.primitive import Effect, Primitive, absent
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.loops import scan
+from frit.primitives.scans import scan
 from frit.transforms.linear import axis_to_front, insert_axis, move_axis
 from frit.transforms.rules import zero_tangent
 from frit.transforms.trace import trace_to_jaxpr

@@ -17,9 +17,9 @@ from frit.primitives.comparison_and_bits import eq, gt, lt, select_n
 from frit.primitives.conversion import convert
 from frit.primitives.elementwise import add, constant, constant_array, neg, sub, times
 from frit.primitives.linalg.matrices import dtype_of, real_part_of, real_parts, shape_of
-from frit.primitives.loops import scan
 from frit.primitives.padding import slice_axis
 from frit.primitives.reductions import reduce_max
+from frit.primitives.scans import scan
 from frit.primitives.shapes import concatenate, iota, reshaped
 from frit.primitives.transcendental import sqrt
 from frit.transforms.linear import broadcast_in_dim, move_axis, reduce_sum
