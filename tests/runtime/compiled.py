@@ -7,7 +7,7 @@ import numpy as np
 from frit.config import check
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives import elementwise, loops, transcendental
+from frit.primitives import elementwise, scans, transcendental, while_loops
 from frit.primitives.conditionals import cond as cond_primitive
 from frit.runtime import pipeline
 from frit.runtime.program import ReferenceProgram
@@ -57,7 +57,7 @@ def scan(body, consts, carry, stacks, *, length=None, reverse=False):
     types = [_type(x) for x in (*consts, *carry)]
     types += [_type(x).without_axis(0) for x in stacks]
     jaxpr = trace(body, *types)
-    return loops.scan(
+    return scans.scan(
         *operands, num_consts=len(consts), num_carry=len(carry), jaxpr=jaxpr,
         length=_type(stacks[0]).shape[0] if length is None else length, reverse=reverse,
         linear=(False,) * len(operands), unroll=1, _split_transpose=False,
@@ -66,7 +66,7 @@ def scan(body, consts, carry, stacks, *, length=None, reverse=False):
 
 def while_loop(condition, body, *carry):
     types = [_type(x) for x in carry]
-    return loops.while_(
+    return while_loops.while_(
         *carry, cond_nconsts=0, body_nconsts=0,
         cond_jaxpr=trace(condition, *types), body_jaxpr=trace(body, *types),
     )  # fmt: skip
