@@ -280,7 +280,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Any:
         a = as_operand(a)
     if dtype is not None:
         dtype = requested_dtype(dtype, name)
-    return lax.full_like(a, value, dtype, None if shape is None else as_shape(shape))
+    filled = lax.full_like(a, value, dtype, None if shape is None else as_shape(shape))
+    return as_array(filled)  # a scalar stays a literal in jaxprs
 
 
 def zeros_like(

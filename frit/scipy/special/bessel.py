@@ -10,7 +10,7 @@ from frit import lax
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import as_array, concrete
 from frit.numpy.promotion import promote_args_inexact
-from frit.scipy.special.gamma_functions import real_arguments
+from frit.scipy.special.arguments import real_arguments
 
 
 def i0e(x: Any) -> Any:

@@ -15,7 +15,7 @@ from frit.numpy.jitted import jitted
 from frit.numpy.operands import as_array
 from frit.numpy.promotion import promote_args_complex, promote_args_inexact
 from frit.scipy.special import coefficients
-from frit.scipy.special.gamma_functions import real_arguments
+from frit.scipy.special.arguments import real_arguments, set_slopes, single_or_double
 from frit.scipy.special.pieces import evaluate, narrow_computed_wide
 
 
@@ -48,10 +48,10 @@ def erfcx(x: Any) -> Any:
 
 @custom_jvp
 def _erfcx(x: Any) -> Any:
-    return narrow_computed_wide(_scaled_complement, x)
+    return narrow_computed_wide(_scaled_complement, as_array(x))
 
 
-_erfcx.defjvps(lambda t, result, x: t * (2 * x * result - x.dtype.type(2 / np.sqrt(np.pi))))
+set_slopes(_erfcx, lambda result, x: 2 * x * result - 2 / math.sqrt(math.pi))
 
 
 def _scaled_complement(x: Any) -> Any:
@@ -93,14 +93,13 @@ def _wofz_above(z: Any) -> Any:
 
 @custom_jvp
 def _wofz(z: Any) -> Any:
+    z = as_array(z)
     above = z.imag >= 0
     upper = _wofz_above(jnp.where(above, z, -z))
     return jnp.where(above, upper, 2 * jnp.exp(-z * z) - upper)
 
 
-_wofz.defjvps(
-    lambda t, result, z: t * (-2 * z * result + z.dtype.type(complex(0, 2 / np.sqrt(np.pi))))
-)
+set_slopes(_wofz, lambda result, z: -2 * z * result + 2j / math.sqrt(math.pi))
 
 
 def wofz(z: Any) -> Any:
@@ -117,10 +116,10 @@ def dawsn(x: Any) -> Any:
 
 @custom_jvp
 def _dawsn(x: Any) -> Any:
-    return narrow_computed_wide(_dawson, x)
+    return narrow_computed_wide(_dawson, as_array(x))
 
 
-_dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
+set_slopes(_dawsn, lambda result, x: 1 - 2 * x * result)
 
 
 def _dawson(x: Any) -> Any:
@@ -134,19 +133,9 @@ def _dawson(x: Any) -> Any:
 # ---- the normal distribution --------------------------------------------------------------------
 
 
-def _single_or_double(x: Any) -> Any:
-    x = as_array(x)
-    if x.dtype not in (np.float32, np.float64):
-        raise TypeError(
-            f"x.dtype={x.dtype} is not supported, see docstring for supported types: convert with "
-            "x.astype(float)."
-        )
-    return x
-
-
 def ndtr(x: Any) -> Any:
     """The standard normal cdf.  x: float32 or float64, else TypeError."""
-    return _ndtr(_single_or_double(x))
+    return _ndtr(single_or_double(x))
 
 
 def _ndtr(x: Any) -> Any:
@@ -193,6 +182,7 @@ def _ratio(pair: Any, x: Any) -> Any:
 @custom_jvp
 @jitted
 def _ndtri(p: Any) -> Any:
+    p = as_array(p)
     offset = p - 0.5
     smaller = jnp.minimum(p, 1 - p)
     inside = smaller > 0
@@ -205,9 +195,7 @@ def _ndtri(p: Any) -> Any:
     return jnp.where(inside, result, edge)
 
 
-_ndtri.defjvps(
-    lambda t, result, p: t * jnp.exp(0.5 * result * result) * p.dtype.type(np.sqrt(2 * np.pi))
-)
+set_slopes(_ndtri, lambda result, p: jnp.exp(0.5 * result * result) * math.sqrt(2 * math.pi))
 
 
 def ndtri(p: Any) -> Any:
@@ -215,7 +203,7 @@ def ndtri(p: Any) -> Any:
 
     p: float32 or float64, else TypeError.  Source: Wichura 1988, algorithm AS 241.
     """
-    return _ndtri(_single_or_double(p))
+    return _ndtri(single_or_double(p))
 
 
 def _check_series_order(order: Any) -> None:
@@ -234,11 +222,12 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     the number of terms of an asymptotic series, is checked (0 to 30) but has no effect.
     """
     _check_series_order(series_order)
-    return _log_ndtr(_single_or_double(x))
+    return _log_ndtr(single_or_double(x))
 
 
 @custom_jvp
 def _log_ndtr(x: Any) -> Any:
+    x = as_array(x)
     left = x < -1
     w = x.dtype.type(np.sqrt(0.5)) * jnp.where(left, -x, 0)
     tail = jnp.log(0.5 * _scaled_complement(w)) - w * w
@@ -251,7 +240,7 @@ def _log_ndtr(x: Any) -> Any:
 def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     result = _log_ndtr(x)
-    log_density = -0.5 * x * x - x.dtype.type(0.5 * np.log(2 * np.pi))
+    log_density = -0.5 * x * x - 0.5 * math.log(2 * math.pi)
     return result, t * jnp.exp(log_density - result)
 
 
@@ -271,6 +260,7 @@ def _owens_t_inside(h: Any, a: Any) -> Any:
 
 @custom_jvp
 def _owens_t(h: Any, a: Any) -> Any:
+    h, a = as_array(h), as_array(a)
     h, size = jnp.abs(h), jnp.abs(a)
     steep = size > 1
     inner_a = jnp.where(steep, 1 / jnp.where(steep, size, 1), size)
@@ -285,7 +275,7 @@ def _owens_t(h: Any, a: Any) -> Any:
 
 @_owens_t.defjvp
 def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
-    (h, a), (th, ta) = primals, tangents
+    (h, a), (th, ta) = map(as_array, primals), tangents
     slope_h = -jnp.exp(-0.5 * h * h) * lax.erf(a * h * math.sqrt(0.5)) / math.sqrt(8 * math.pi)
     slope_a = jnp.exp(-0.5 * (a * a + 1) * h * h) / (2 * np.pi * (a * a + 1))
     return _owens_t(h, a), slope_h * th + slope_a * ta

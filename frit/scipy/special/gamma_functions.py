@@ -16,17 +16,8 @@ from frit.ir import dtypes
 from frit.numpy.jitted import jitted
 from frit.numpy.operands import as_array, concrete, dtype_of
 from frit.numpy.promotion import promote_args_inexact
+from frit.scipy.special.arguments import real_arguments, set_slopes
 from frit.scipy.special.complex_gamma import complex_gamma, complex_loggamma
-
-
-def real_arguments(name: str, *args: Any) -> list[Any]:
-    """`args` as arrays of one floating type.  ValueError where they are complex."""
-    found = [as_array(x) for x in promote_args_inexact(name, *args)]
-    if dtypes.is_complex(dtype_of(found[0])):
-        raise ValueError(
-            f"{name} does not support complex-valued inputs. Pass x.real, or a real array."
-        )
-    return found
 
 
 def gammaln(x: Any) -> Any:
@@ -225,7 +216,7 @@ def _zeta_sum(x: Any, q: Any) -> Any:
 
 @zeta.defjvp
 def _zeta_jvp(primals: Any, tangents: Any) -> Any:
-    _, tangent = jvp(_zeta_sum, primals, tangents)
+    _, tangent = jvp(_zeta_sum, tuple(map(as_array, primals)), tuple(map(as_array, tangents)))
     return zeta(*primals), tangent
 
 
@@ -236,9 +227,10 @@ def poch(z: Any, m: Any) -> Any:
     return jnp.where(m == 0.0, jnp.array(1, dtype=z.dtype), gamma(z + m) / gamma(z))
 
 
-poch.defjvps(
-    lambda t, result, z, m: (digamma(z + m) - digamma(z)) * poch(z, m) * t,
-    lambda t, result, z, m: digamma(z + m) * poch(z, m) * t,
+set_slopes(
+    poch,
+    lambda result, z, m: (digamma(z + m) - digamma(z)) * result,
+    lambda result, z, m: digamma(z + m) * result,
 )
 
 

@@ -18,7 +18,8 @@ from frit import lax
 from frit.api.custom import custom_jvp
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
-from frit.scipy.special.gamma_functions import digamma, gamma, gammaln, gammasgn, real_arguments
+from frit.scipy.special.arguments import real_arguments, set_slopes
+from frit.scipy.special.gamma_functions import digamma, gamma, gammaln, gammasgn
 
 _MOST_TERMS = 20_000
 
@@ -108,10 +109,11 @@ def _kummer_slope(weight_of: Callable[..., Ratio]) -> Callable[..., Any]:
 _kummer_slope_a = _kummer_slope(lambda a, b: lambda k: digamma(a + k) - digamma(a))
 _kummer_slope_b = _kummer_slope(lambda a, b: lambda k: digamma(b) - digamma(b + k))
 
-hyp1f1.defjvps(
-    lambda t, result, a, b, x: _kummer_slope_a(a, b, x) * t,
-    lambda t, result, a, b, x: _kummer_slope_b(a, b, x) * t,
-    lambda t, result, a, b, x: a / b * hyp1f1(a + 1, b + 1, x) * t,
+set_slopes(
+    hyp1f1,
+    lambda result, a, b, x: _kummer_slope_a(a, b, x),
+    lambda result, a, b, x: _kummer_slope_b(a, b, x),
+    lambda result, a, b, x: a / b * hyp1f1(a + 1, b + 1, x),
 )
 
 
@@ -249,9 +251,10 @@ _gauss_slope_a = _gauss_slope(lambda a, b, c: lambda k: digamma(a + k) - digamma
 _gauss_slope_b = _gauss_slope(lambda a, b, c: lambda k: digamma(b + k) - digamma(b))
 _gauss_slope_c = _gauss_slope(lambda a, b, c: lambda k: digamma(c) - digamma(c + k))
 
-hyp2f1.defjvps(
-    lambda t, result, a, b, c, x: _gauss_slope_a(a, b, c, x) * t,
-    lambda t, result, a, b, c, x: _gauss_slope_b(a, b, c, x) * t,
-    lambda t, result, a, b, c, x: _gauss_slope_c(a, b, c, x) * t,
-    lambda t, result, a, b, c, x: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x) * t,
+set_slopes(
+    hyp2f1,
+    lambda result, a, b, c, x: _gauss_slope_a(a, b, c, x),
+    lambda result, a, b, c, x: _gauss_slope_b(a, b, c, x),
+    lambda result, a, b, c, x: _gauss_slope_c(a, b, c, x),
+    lambda result, a, b, c, x: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x),
 )

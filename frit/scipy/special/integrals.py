@@ -14,10 +14,11 @@ from frit import lax
 from frit.api.custom import custom_jvp
 from frit.numpy.dtype_info import finfo
 from frit.numpy.jitted import jitted
-from frit.numpy.operands import as_array, dtype_of
+from frit.numpy.operands import as_array
 from frit.numpy.promotion import promote_args_inexact
 from frit.scipy.special import coefficients
-from frit.scipy.special.gamma_functions import gammaln, real_arguments
+from frit.scipy.special.arguments import real_arguments, set_slopes, single_or_double
+from frit.scipy.special.gamma_functions import gammaln
 from frit.scipy.special.pieces import evaluate, narrow_computed_wide
 
 # ---- exponential integrals ----------------------------------------------------------------------
@@ -57,7 +58,7 @@ def expi(x: Any) -> Any:
     )
 
 
-expi.defjvps(lambda t, result, x: t * jnp.exp(x) / x)
+set_slopes(expi, lambda result, x: jnp.exp(x) / x)
 
 
 def exp1(x: Any) -> Any:
@@ -69,13 +70,15 @@ def exp1(x: Any) -> Any:
 @custom_jvp
 @jitted
 def _exp1(x: Any) -> Any:
+    x = as_array(x)
+
     def wide(x: Any) -> Any:
         return jnp.where(x < 0, np.nan, _e1(jnp.where(x < 0, 1, x)))
 
     return narrow_computed_wide(wide, x)
 
 
-_exp1.defjvps(lambda t, result, x: -t * jnp.exp(-x) / x)
+set_slopes(_exp1, lambda result, x: -jnp.exp(-x) / x)
 
 
 def _expn_series(n: Any, x: Any) -> Any:
@@ -143,7 +146,7 @@ def _expn_rule(n: Any, x: Any) -> Any:
 
 @_expn_rule.defjvp
 def _expn_jvp(primals: Any, tangents: Any) -> Any:
-    (n, x), (_, t) = primals, tangents
+    (n, x), t = map(as_array, primals), tangents[1]
     return _expn_of(n, x), -t * _expn_of(n - 1, x)
 
 
@@ -188,7 +191,7 @@ def _sici(x: Any) -> tuple[Any, Any]:
 
 @sici.defjvp
 def _sici_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
+    x, t = as_array(primals[0]), tangents[0]
     safe = jnp.where(x == 0, 1, x)
     sine = jnp.where(x == 0, 1, jnp.sin(safe) / safe)
     return sici(x), (t * sine, t * jnp.cos(x) / x)
@@ -237,7 +240,7 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
 
 @fresnel.defjvp
 def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
+    x, t = as_array(primals[0]), tangents[0]
     angle = np.pi / 2 * _quarter_turns(x)
     return fresnel(x), (t * jnp.sin(angle), t * jnp.cos(angle))
 
@@ -250,19 +253,14 @@ def spence(x: Any) -> Any:
 
     x: float32 or float64, else TypeError.
     """
-    x = as_array(x)
-    if dtype_of(x) not in (np.float32, np.float64):
-        raise TypeError(
-            f"x.dtype={dtype_of(x)} is not supported, see docstring for supported types: convert "
-            "with x.astype(float)."
-        )
-    return _spence(x)
+    return _spence(single_or_double(x))
 
 
 @custom_jvp
 @jitted
 def _spence(x: Any) -> Any:
     """By reflections x -> 1 / x and x -> 1 - x to the series about 1."""
+    x = as_array(x)
     inside = jnp.where(x > 0, x, 1)
     inverted = inside > 1.5
     y = jnp.where(inverted, 1 / inside, inside)
@@ -277,6 +275,7 @@ def _spence(x: Any) -> Any:
     return jnp.where(x > 0, series, edge).astype(x.dtype)
 
 
-_spence.defjvps(
-    lambda t, result, x: t * jnp.where(x == 1, -1, jnp.log(x) / (1 - jnp.where(x == 1, 0, x)))
+set_slopes(
+    _spence,
+    lambda result, x: jnp.where(x == 1, -1, jnp.log(x) / (1 - jnp.where(x == 1, 0, x))),
 )

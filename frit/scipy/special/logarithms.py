@@ -14,7 +14,7 @@ from frit.numpy.promotion import promote_args_inexact
 from frit.numpy.reductions import Axis
 from frit.numpy.softmax import log_softmax as _log_softmax
 from frit.numpy.softmax import softmax as _softmax
-from frit.scipy.special.gamma_functions import real_arguments
+from frit.scipy.special.arguments import real_arguments, set_slopes
 
 
 @custom_jvp
@@ -25,7 +25,7 @@ def logit(x: Any) -> Any:
     return lax.log(x / (1 - x))
 
 
-logit.defjvps(lambda t, result, x: t / (x * (1 - x)))
+set_slopes(logit, lambda result, x: 1 / (x * (1 - x)))
 
 
 def expit(x: Any) -> Any:
@@ -43,7 +43,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 @xlogy.defjvp
 def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
+    (x, y), (tx, ty) = map(as_array, primals), tangents
     result = xlogy(x, y)
     return result, (tx * jnp.log(y) + ty * x / y).astype(result.dtype)
 
@@ -57,7 +57,7 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 @xlog1py.defjvp
 def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
+    (x, y), (tx, ty) = map(as_array, primals), tangents
     result = xlog1py(x, y)
     return result, (tx * jnp.log1p(y) + ty * x / (1 + y)).astype(result.dtype)
 
@@ -67,7 +67,7 @@ def _xlogx(x: Any) -> Any:
     return xlogy(x, x)
 
 
-_xlogx.defjvps(lambda t, result, x: t * (jnp.log(x) + 1))
+set_slopes(_xlogx, lambda result, x: jnp.log(x) + 1)
 
 
 def entr(x: Any) -> Any:

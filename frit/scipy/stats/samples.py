@@ -101,7 +101,8 @@ def rankdata(
     first = lax.cummax(jnp.where(starts, index, 0), axis=0) + 1
     last = lax.cummin(jnp.where(ends, index, a.size), axis=0, reverse=True) + 1
     dtype = default_float()
-    ranks = _RANKS[method](index + 1, first, last, jnp.cumsum(starts)).astype(dtype)[position]
+    counts = (n.astype(dtype) for n in (index + 1, first, last, jnp.cumsum(starts)))
+    ranks = _RANKS[method](*counts)[position]
     return jnp.where(jnp.any(jnp.isnan(a)), dtype.type(np.nan), ranks)
 
 
