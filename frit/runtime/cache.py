@@ -64,8 +64,8 @@ class StaticValue:
         except TypeError as error:
             raise ValueError(
                 "Non-hashable static arguments are not supported. An error occurred while trying "
-                f"to hash an object of type {type(value)}, {value!r}, given as argument {argument} of "
-                f"{function}. The error was:\nTypeError: {error}\n"
+                f"to hash an object of type {type(value)}, {value!r}, given as argument "
+                f"{argument} of {function}. The error was:\nTypeError: {error}\n"
                 "Static arguments are part of the cache key: pass a hashable value, e.g. a tuple "
                 "in place of a list, or do not mark the argument static."
             ) from None
