@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from scipy import special
 
 from frit.ir.primitive import Primitive, ulps
 from frit.ir.types import typeof
@@ -29,6 +29,16 @@ from frit.primitives.transcendental import PLAIN, exp, log, log1p
 Rule = Callable[..., Any]
 
 
+class _SciPy:
+    """scipy.special, imported when one of its functions is first called: it takes a while."""
+
+    def __getattr__(self, name: str) -> Rule:
+        return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
+
+
+_scipy = _SciPy()
+
+
 def _special(name: str, function: Rule, *, within: int = 16, **rules: Any) -> Primitive:
     computed = meaning.in_float64(function)
     return elementwise(name, computed, (floating,), accuracy=ulps(within), **rules)
@@ -44,19 +54,19 @@ def _gauss(factor: float, exponent: Rule) -> Rule:
 
 erf = _special(
     "erf",
-    special.erf,
+    _scipy.erf,
     within=2,
     tangents=(_gauss(2 / np.sqrt(np.pi), lambda x, y: neg(square(x))),),
 )
 erfc = _special(
     "erfc",
-    special.erfc,
+    _scipy.erfc,
     within=4,
     tangents=(_gauss(-2 / np.sqrt(np.pi), lambda x, y: neg(square(x))),),
 )
 erf_inv = _special(
     "erf_inv",
-    special.erfinv,
+    _scipy.erfinv,
     tangents=(_gauss(np.sqrt(np.pi) / 2, lambda x, y: square(y)),),
 )
 
@@ -66,12 +76,12 @@ erf_inv = _special(
 
 def _digamma(x: Any) -> Any:
     """psi(x); nan at the poles 0, -1, -2, …"""
-    return np.where((x <= 0) & (x == np.floor(x)), np.nan, special.digamma(x))
+    return np.where((x <= 0) & (x == np.floor(x)), np.nan, _scipy.digamma(x))
 
 
 def _lgamma(x: Any) -> Any:
     """log |gamma(x)|; +inf at the poles and both infinities."""
-    return np.where(np.isinf(x), np.inf, special.gammaln(x))
+    return np.where(np.isinf(x), np.inf, _scipy.gammaln(x))
 
 
 def _polygamma(order: Any, x: Any) -> Any:
@@ -79,7 +89,7 @@ def _polygamma(order: Any, x: Any) -> Any:
     valid = (order >= 0) & (order == np.floor(order))
     m = np.where(valid, order, 0)
     odd = np.where(m % 2 == 1, 1.0, -1.0)
-    high = odd * special.gamma(m + 1) * special.zeta(m + 1, x)
+    high = odd * _scipy.gamma(m + 1) * _scipy.zeta(m + 1, x)
     return np.where(valid, np.where(m == 0, _digamma(x), high), np.nan)
 
 
@@ -92,7 +102,7 @@ def _gradient_of_igamma(a: Any, x: Any) -> Any:
         far = function(a + 2 * step, x) - function(a - 2 * step, x)
         return (8 * near - far) / (12 * step)
 
-    slope = np.where(x < a, difference(special.gammainc), -difference(special.gammaincc))
+    slope = np.where(x < a, difference(_scipy.gammainc), -difference(_scipy.gammaincc))
     return np.where((a <= 0) | (x < 0), np.nan, np.where((x == 0) | np.isinf(x), 0, slope))
 
 
@@ -127,18 +137,18 @@ polygamma: Primitive = _special(
 igamma_grad_a = _special("igamma_grad_a", _gradient_of_igamma, within=64)
 igamma = _special(
     "igamma",
-    special.gammainc,
+    _scipy.gammainc,
     slopes=(lambda a, x, y: igamma_grad_a(a, x), lambda a, x, y: _density(a, x)),
 )
 igammac = _special(
     "igammac",
-    special.gammaincc,
+    _scipy.gammaincc,
     tangents=(
         lambda t, a, x, y: neg(times(t, igamma_grad_a(a, x))),
         lambda t, a, x, y: neg(times(t, _density(a, x))),
     ),
 )
-zeta = _special("zeta", special.zeta)
+zeta = _special("zeta", _scipy.zeta)
 
 
 def _betainc_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -153,7 +163,7 @@ _BETAINC_UNKNOWN = _slope_unknown("Betainc gradient with respect to a and b not 
 
 regularized_incomplete_beta = _special(
     "regularized_incomplete_beta",
-    special.betainc,
+    _scipy.betainc,
     tangents=(
         _BETAINC_UNKNOWN,
         _BETAINC_UNKNOWN,
@@ -177,8 +187,8 @@ def _i1e_slope(x: Any, y: Any) -> Any:
 
 bessel_i0e = _special(
     "bessel_i0e",
-    special.i0e,
+    _scipy.i0e,
     within=4,
     slopes=(lambda x, y: sub(bessel_i1e(x), times(sign(x), y)),),
 )
-bessel_i1e: Primitive = _special("bessel_i1e", special.i1e, within=4, slopes=(_i1e_slope,))
+bessel_i1e: Primitive = _special("bessel_i1e", _scipy.i1e, within=4, slopes=(_i1e_slope,))
