@@ -68,7 +68,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     start = zero, jnp.full_like(z, 1e-16), zero, zero
     orders = jnp.arange(n_iter - 1, -1, -1, dtype=z.dtype)
     (_, first, even_sum, shrinks), (values, shrunk) = lax.scan(step, start, orders)
-    rescaled = values[::-1][: v + 1] * _LARGE ** (shrunk[::-1][: v + 1] - shrinks)
-    result = rescaled / (even_sum - first)
+    rescaled = values[::-1][: v + 1] * _LARGE ** (shrunk[::-1][: v + 1] - shrinks[None])
+    result = rescaled / (even_sum - first)[None]
     at_zero = (jnp.arange(v + 1) == 0).reshape((v + 1,) + (1,) * z.ndim)
-    return jnp.where(is_zero, at_zero.astype(z.dtype), result)
+    return jnp.where(is_zero[None], at_zero.astype(z.dtype), result)

@@ -252,9 +252,10 @@ _NODES, _WEIGHTS = (part[13:] for part in np.polynomial.legendre.leggauss(26))
 
 def _owens_t_inside(h: Any, a: Any) -> Any:
     """T(h, a) for 0 <= a <= 1.  Source: Patefield & Tandy 2000, method T5."""
-    r = jnp.square(a)[..., None] * np.array(_NODES**2, a.dtype)
+    rule = (1,) * a.ndim + _NODES.shape
+    r = jnp.square(a)[..., None] * (_NODES**2).astype(a.dtype).reshape(rule)
     integrand = jnp.exp(-0.5 * jnp.square(h)[..., None] * (1 + r)) / (1 + r)
-    weights = np.array(_WEIGHTS / (2 * np.pi), a.dtype)
+    weights = (_WEIGHTS / (2 * np.pi)).astype(a.dtype).reshape(rule)
     return a * jnp.sum(integrand * weights, axis=-1)
 
 

@@ -91,7 +91,7 @@ class gaussian_kde:
     def logpdf(self, x: Any) -> Any:
         """The log of the density at the columns of x."""
         check_arraylike("logpdf", x)
-        return special.logsumexp(self._log_terms(x), axis=1, b=self.weights)
+        return special.logsumexp(self._log_terms(x), axis=1, b=self.weights[None])
 
     def _log_terms(self, points: Any) -> Any:
         """(m, n): the log of the normal density of each point around each datum."""

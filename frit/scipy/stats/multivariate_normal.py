@@ -28,7 +28,10 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     if not mean.shape:
         return -0.5 * jnp.square(x - mean) / cov - 0.5 * (log_turn + jnp.log(cov))
     n = mean.shape[-1]
-    deviation = x - mean
+    rank = max(x.ndim, mean.ndim)
+    deviation = jnp.expand_dims(x, tuple(range(rank - x.ndim))) - jnp.expand_dims(
+        mean, tuple(range(rank - mean.ndim))
+    )
     if not cov.shape:
         squares = jnp.sum(jnp.square(deviation), axis=-1)
         return -0.5 * squares / cov - n / 2 * (log_turn + jnp.log(cov))

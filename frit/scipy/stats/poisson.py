@@ -42,7 +42,7 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     mu, loc = arguments("poisson.entropy", mu, loc)
     mu, _ = jnp.broadcast_arrays(mu, loc)
     small = jnp.where(mu < _SUMMED_UP_TO, mu, 1)
-    k = jnp.arange(_TERMS, dtype=mu.dtype)
+    k = np.arange(_TERMS, dtype=mu.dtype).reshape((1,) * mu.ndim + (_TERMS,))
     summed = jnp.sum(entr(pmf(k, jnp.expand_dims(small, -1))), axis=-1)
     large = jnp.where(mu < _SUMMED_UP_TO, _SUMMED_UP_TO, mu)
     series = 0.5 * jnp.log(2 * np.pi * np.e * large) - (

@@ -68,7 +68,7 @@ def _mode(x: Any) -> tuple[Any, Any]:
     both_nan = jnp.isnan(ordered[..., 1:]) & jnp.isnan(ordered[..., :-1])
     same = (ordered[..., 1:] == ordered[..., :-1]) | both_nan
     starts = jnp.concatenate([jnp.ones_like(ordered[..., :1], dtype=bool), ~same], axis=-1)
-    index = jnp.arange(n)
+    index = lax.broadcasted_iota(int, (1,) * (x.ndim - 1) + (n,), x.ndim - 1)
     start = lax.cummax(jnp.where(starts, index, 0), axis=x.ndim - 1)
     length = index - start + 1
     best = jnp.argmax(length, axis=-1, keepdims=True)  # the end of the first run of that length
