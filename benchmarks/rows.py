@@ -95,17 +95,22 @@ def compile_mlp() -> Case:
     return compiling(lambda: jax.grad(lambda p, x, y: mlp_loss(p, x, y)), *arguments)
 
 
-@row("compile: 1,000 elementwise operations")
-def compile_elementwise() -> Case:
+def compile_elementwise(operations: int) -> Case:
     def make() -> Callable[[Any], Any]:
         def fun(x: Any) -> Any:
-            for i in range(250):
+            for i in range(operations // 4):
                 x = x * 0.999 + 0.01 * i - jnp.abs(x) * 0.001
             return x
 
         return fun
 
     return compiling(make, draw(1000))
+
+
+for operations in (100, 1_000, 10_000):
+    row(f"compile: {operations:,} elementwise operations")(
+        functools.partial(compile_elementwise, operations)
+    )
 
 
 def block_params(width: int, seed: int) -> dict[str, np.ndarray]:
