@@ -113,6 +113,7 @@ from frit.config import (  # noqa: E402
 from frit.ir.dims import Dim  # noqa: E402
 from frit.ir.dtypes import float0  # noqa: E402
 from frit.ir.types import ShapeDtypeStruct  # noqa: E402
+from frit.numpy.slices import ds  # noqa: E402
 from frit.ref import Ref, freeze, new_ref  # noqa: E402
 from frit.runtime.device import Device  # noqa: E402
 from frit.sharding import NamedSharding, Shard, make_mesh, set_mesh  # noqa: E402
