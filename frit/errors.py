@@ -181,11 +181,14 @@ class UnexpectedTracerError(JAXTypeError):
         self.tracer = tracer
         made = getattr(tracer, "made_at", NOWHERE)
         super().__init__(
-            "Encountered an unexpected tracer. A function transformed by frit had a side effect: "
-            f"it stored an intermediate value, {_short(tracer)}, made at {made} while "
-            f"{tracer.level.description} was running, and the value was used after that had ended. "
-            "Return the value from the function instead of storing it in a global, an attribute "
-            "or a container; `frit.debug.print` shows values at run time."
+            "Encountered an unexpected tracer. A function transformed by frit had a side effect, "
+            "allowing for a reference to an intermediate value with type "
+            f"{_short(tracer)} to escape the scope of the transformation: it was used after "
+            f"{tracer.level.description} had ended.\n"
+            f"The leaked intermediate value was created on line {made}.\n"
+            "Functions must return what they compute, and not save intermediate values to global "
+            "state: a global, an attribute or a container. `frit.debug.print` shows values at run "
+            "time; the context manager `frit.checking_leaks()` finds who keeps the value."
         )
 
 

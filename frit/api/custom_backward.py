@@ -100,7 +100,7 @@ class custom_vjp:
             named(bound.call, name),
             _Shown(rules.forward, self.fwd),
             _Shown(rules.backward, self.bwd),
-            bound.leaves,
+            bound.take_leaves(),
             params,
         )
         tree = bound.out_tree if bound.out_tree is not None else rules.out_tree
@@ -133,9 +133,7 @@ class _VJPRules:
         given: list[Any] = primals
         if self.custom.symbolic_zeros:
             given = [CustomVJPPrimal(p, nz) for p, nz in zip(primals, nonzero, strict=True)]
-        rest = iter(self.bound.tree.unflatten(given))
-        count = len(self.bound.args)
-        full = [self.bound.args[i] if i in self.bound.nondiff else next(rest) for i in range(count)]
+        full = self.bound.full(self.bound.tree.unflatten(given))
         pair = self.custom.fwd(*full)  # type: ignore[misc]
         fwd_name = signatures.function_name(self.custom.fwd)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:

@@ -93,18 +93,27 @@ class BoundCall:
         self, function: Any, nondiff: tuple[int, ...], args: Any, kwargs: Any, kind: str
     ) -> None:
         args = resolve_positional(function, args, kwargs, kind)
-        self.function, self.args = function, args
+        self.function, self.count = function, len(args)
         self.nondiff = tuple(i % len(args) if args else i for i in nondiff)
         self.fixed = [args[i] for i in self.nondiff]
-        self.leaves, self.tree = trees.flatten(
+        self._leaves, self.tree = trees.flatten(
             tuple(x for i, x in enumerate(args) if i not in self.nondiff)
         )
         self.out_tree: Any = None
         self.out_types: Any = None
 
+    def take_leaves(self) -> list[Any]:
+        """The differentiated arguments, flat; given once, for a rule that is kept keeps none."""
+        leaves, self._leaves = self._leaves, []
+        return leaves
+
+    def full(self, given: Any) -> list[Any]:
+        """All arguments, from the differentiated ones as a tuple."""
+        rest, fixed = iter(given), dict(zip(self.nondiff, self.fixed, strict=True))
+        return [fixed[i] if i in fixed else next(rest) for i in range(self.count)]
+
     def call(self, *leaves: Any) -> list[Any]:
-        given = iter(self.tree.unflatten(leaves))
-        full = [self.args[i] if i in self.nondiff else next(given) for i in range(len(self.args))]
+        full = self.full(self.tree.unflatten(leaves))
         values, self.out_tree = trees.flatten(self.function(*full))
         self.out_types = [typeof(v) for v in values]
         return values

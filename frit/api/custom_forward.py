@@ -85,7 +85,7 @@ class custom_jvp:
         rule = _JVPRule(self.jvp, name, bound, self.symbolic_zeros)
         params = {"name": name, "symbolic_zeros": self.symbolic_zeros, "num_consts": 0}
         results = current_interpreter().custom_jvp(
-            custom_jvp_call, named(bound.call, name), rule, bound.leaves, params
+            custom_jvp_call, named(bound.call, name), rule, bound.take_leaves(), params
         )
         tree = bound.out_tree if bound.out_tree is not None else rule.out_tree
         return tree.unflatten(results)

@@ -9,6 +9,7 @@ from frit.lax.elementwise import *
 from frit.lax.fourier import *
 from frit.lax.indexing import *
 from frit.lax.loops import *
+from frit.lax.marks import *
 from frit.lax.parallel import *
 from frit.lax.prefixes import *
 from frit.lax.reductions import *

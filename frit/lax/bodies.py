@@ -95,9 +95,11 @@ def _type_of(aval: Any) -> str:
 
 def how(x: Any, y: Any) -> str:
     """In what two types differ, as the end of a sentence."""
-    if getattr(x, "shape", None) != getattr(y, "shape", None):
-        return ", so the shapes do not match"
-    return ", so the dtypes do not match"
+    shapes = getattr(x, "shape", None) != getattr(y, "shape", None)
+    dtypes = getattr(x, "dtype", None) != getattr(y, "dtype", None)
+    if shapes and dtypes:
+        return ", so the dtypes do not match, and the shapes do not match"
+    return f", so the {'shapes' if shapes else 'dtypes'} do not match"
 
 
 def _component(function: Any, path: Any) -> str:
@@ -161,8 +163,8 @@ def check_branches(entries: Sequence[cache.Entry], functions: Sequence[Any], who
         x, y = (e.out_tree.unflatten(e.closed.out_avals) for e in (first, other))
         if first.out_tree != other.out_tree:
             lines = [
-                f"{label} output{trees.keystr(path)} is a {_kind(a)} but {name} "
-                f"output{trees.keystr(path)} is a {_kind(b)}, so {why}"
+                f"{label} output{_at(path)} is a {_kind(a)} but {name} output{_at(path)} is a "
+                f"{_kind(b)}, so {why}"
                 for path, a, b, why in trees.equality_errors(x, y)
             ]
             text = lines[0] + "." if len(lines) == 1 else _listed(lines)

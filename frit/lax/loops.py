@@ -175,11 +175,11 @@ def _scan_length(xs: Any, leaves: Sequence[Any], length: Any) -> int:
         length = operator.index(length)
         if length < 0:
             raise ValueError(f"scan got a negative length: {length}.")
-        for path, n in sizes:
+        for _, n in sizes:
             if n != length:
                 raise ValueError(
                     f"scan got `length` argument of {length} which disagrees with leading axis "
-                    f"sizes {[n for _, n in sizes]} (xs{trees.keystr(path)} has {n})."
+                    f"sizes {[n for _, n in sizes]}."
                 )
         return length
     distinct = {n for _, n in sizes}
@@ -330,18 +330,12 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    for bound in (lower, upper):
-        dtype = typeof(bound).dtype  # type: ignore[attr-defined]
-        if not dtypes.is_integer(dtype):
-            raise TypeError(
-                "lower and upper arguments to fori_loop must have equal types, got "
-                f"{_dtype_name(lower)} and {_dtype_name(upper)}. Both must be integers."
-            )
     lower, upper = _common_bounds(lower, upper)
     static = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
     if unroll is not None and not static:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are static.")
     dtype = typeof(lower).dtype  # type: ignore[attr-defined]
+    static = static and dtypes.is_integer(dtype)
     if static and config.disable_jit.value:
         value = init_val
         for i in range(int(lower), int(upper)):
@@ -372,10 +366,6 @@ def fori_loop(
     body = _wrapped(body_fun, f"fori_while {dtype}", advance)
     _, _, result = while_loop(_below, body, (lower, upper, init_val))
     return result
-
-
-def _dtype_name(x: Any) -> str:
-    return str(typeof(x).dtype)  # type: ignore[attr-defined]
 
 
 def _below(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.ir.dtypes import is_inexact
 from frit.ir.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -25,12 +26,14 @@ from frit.ir.jaxpr import (
 from frit.ir.primitive import Params, Primitive
 from frit.ir.types import typeof
 from frit.primitives.calls import nonzero_tangents, spread_tangents
-from frit.primitives.comparison_and_bits import ne, select_n
+from frit.primitives.comparison_and_bits import eq, ne, select_n
+from frit.primitives.elementwise import stop_gradient
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import (
     Zero,
     broadcast_in_dim,
+    insert_axis,
     instantiate,
     is_linear,
     is_zero,
@@ -91,11 +94,36 @@ def _batch_lanes(axis: Any, operands: Any, mapped: Any, branches: Any) -> Any:
         x if d is None else move_axis(x, d, 0)
         for x, d in zip(operands[1:], mapped[1:], strict=True)
     ]
-    flags = tuple(d is not None for d in mapped[1:])
+    types: list[Any] = [typeof(x) for x in values]
+    guarded = [is_inexact(t.dtype) for t in types]
+    flags = tuple(d is not None or g for d, g in zip(mapped[1:], guarded, strict=True))
+    values = [
+        insert_axis(x, 0, axis.size) if g and d is None else x
+        for x, g, d in zip(values, guarded, mapped[1:], strict=True)
+    ]
     out = (True,) * len(branches[0].out_avals)
-    columns = [run_closed(batch_jaxpr(b, axis, flags, out)[0], *values) for b in branches]
+    columns = [
+        run_closed(batch_jaxpr(b, axis, flags, out)[0], *_of_chosen(index, i, values, guarded))
+        for i, b in enumerate(branches)
+    ]
     results = [choose_lanes(index, *cases) for cases in zip(*columns, strict=True)]
     return results, [0] * len(results)
+
+
+def _of_chosen(
+    index: Any, branch: int, values: Sequence[Any], guarded: Sequence[bool]
+) -> list[Any]:
+    """The operands of a branch; those of lanes that chose another one have no derivative.
+
+    Else a slope that is infinite there would make the derivative NaN, although nothing reads it.
+    """
+    if not any(guarded):
+        return list(values)
+    chosen = eq(index, np.full((), branch, typeof(index).dtype)[()])  # type: ignore[attr-defined]
+    return [
+        choose_lanes(chosen, stop_gradient(x), x) if g else x
+        for x, g in zip(values, guarded, strict=True)
+    ]
 
 
 def choose_lanes(which: Any, *cases: Any) -> Any:

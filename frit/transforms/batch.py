@@ -26,6 +26,7 @@ from frit.ir.primitive import (
     interpreting,
 )
 from frit.ir.types import typeof
+from frit.transforms.leaks import check_leaks
 from frit.transforms.linear import (
     Zero,
     insert_axis,
@@ -319,16 +320,25 @@ def batch(
     if level is not None and level.finished:
         level = None
     interpreter = BatchInterpreter(current_interpreter(), axis, level)
-    values = [interpreter.join(x, d) for x, d in zip(operands, mapped, strict=True)]
-    named = nullcontext() if axis.name is None else axis_bound(axis.name, axis.size)
     try:
-        with interpreting(interpreter), named:
-            outputs = function(*values)
-        parts = [interpreter.parts(x) for x in outputs]
+        parts = _run(interpreter, function, operands, mapped)
     finally:
         if level is None:
             interpreter.level.finished = True
+    if level is None:
+        check_leaks(interpreter.level)
     return [v for v, _ in parts], [d for _, d in parts]
+
+
+def _run(
+    interpreter: BatchInterpreter, function: Any, operands: Sequence[Any], mapped: Sequence[Any]
+) -> list[tuple[Any, int | None]]:
+    axis = interpreter.axis
+    values = [interpreter.join(x, d) for x, d in zip(operands, mapped, strict=True)]
+    named = nullcontext() if axis.name is None else axis_bound(axis.name, axis.size)
+    with interpreting(interpreter), named:
+        outputs = function(*values)
+    return [interpreter.parts(x) for x in outputs]
 
 
 def to_axis(value: Any, mapped: int | None, target: int, size: Any) -> Any:

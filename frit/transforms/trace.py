@@ -38,6 +38,7 @@ from frit.ir.primitive import (
     scopes,
 )
 from frit.ir.types import AbstractValue, is_value, typeof
+from frit.transforms.leaks import check_leaks
 
 _SCALARS = (bool, int, float, complex)
 
@@ -211,13 +212,21 @@ def trace_to_jaxpr(
     """
     name = debug_info.function if debug_info else getattr(function, "__name__", "a function")
     interpreter = TraceInterpreter(f"the trace of {name}", debug_info)
-    tracers = [interpreter.new_input(t) for t in types]
     try:
-        with interpreting(interpreter):
-            outputs = function(*tracers)
-        return interpreter.finish(outputs)
+        found = _record(interpreter, function, types)
     finally:
         interpreter.level.finished = True
+    check_leaks(interpreter.level)
+    return found
+
+
+def _record(
+    interpreter: TraceInterpreter, function: Callable[..., Sequence[Any]], types: Sequence[Any]
+) -> tuple[Jaxpr, list[Any]]:
+    tracers = [interpreter.new_input(t) for t in types]
+    with interpreting(interpreter):
+        outputs = function(*tracers)
+    return interpreter.finish(outputs)
 
 
 def separate_tracers(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
