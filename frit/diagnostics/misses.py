@@ -32,13 +32,22 @@ def explanation(function: Any, key: CacheKey, traces: FunctionTraces, info: Debu
         return _first_trace(function, info, defined)
     # Of equally close keys, the latest.
     earlier = list(reversed(traces.entries))
-    closest = min(earlier, key=lambda k: len(_differences(key, k, info)))
+    closest = min(earlier, key=lambda k: _distance(key, k))
     lines = [
         f"  for {defined}",
         "  all previously seen cache keys differ. For the closest previous key:",
         *_differences(key, closest, info),
     ]
     return "\n".join(lines)
+
+
+def _distance(now: CacheKey, before: CacheKey) -> int:
+    """In how much two keys differ; another structure is farther off than another type."""
+    fields = ("static", "axes", "extra", "settings")
+    apart = sum(getattr(now, name) != getattr(before, name) for name in fields)
+    if now.tree != before.tree:
+        return apart + len(now.types) + len(before.types) + 1
+    return apart + sum(a != b for a, b in zip(now.types, before.types, strict=True))
 
 
 def _first_trace(function: Any, info: DebugInfo, defined: str) -> str:

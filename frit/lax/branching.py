@@ -87,7 +87,10 @@ def switch(
                 f"operand={operand} and positional operands {operands}"
             )
         operands = (operand,)
-    aval = typeof(index)
+    try:
+        aval = typeof(index)
+    except TypeError:
+        raise TypeError(f"Index type must be an integer, got {index}.") from None
     if aval.shape:  # type: ignore[attr-defined]
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")  # type: ignore[attr-defined]
     if not dtypes.is_integer(aval.dtype):  # type: ignore[attr-defined]
@@ -192,7 +195,7 @@ def platform_dependent(*args: Any, default: Any = None, **per_platform: Any) -> 
     function = per_platform.get("cpu", default)
     if function is None:
         raise NotImplementedError(
-            "translation rule not found: platform_dependent has no branch for platform cpu among "
-            f"{tuple(per_platform)}, and no default. Give cpu=… or default=…."
+            "translation rule for platform_dependent not found for platform cpu: its branches are "
+            f"for {tuple(per_platform)}, and there is no default. Give cpu=… or default=…."
         )
     return function(*args)
