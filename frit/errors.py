@@ -209,7 +209,7 @@ class DeletedArrayError(RuntimeError):
 
 
 def _short(tracer: Any) -> str:
-    aval = getattr(tracer, "aval", None)
+    aval: Any = getattr(tracer, "aval", None)
     text = aval.str_short(short_dtypes=False) if hasattr(aval, "str_short") else str(aval)
     return text.removeprefix("~")
 

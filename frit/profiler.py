@@ -110,7 +110,7 @@ def annotate_function(
 
     @functools.wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:
-        with TraceAnnotation(name or getattr(func, "__qualname__", "function"), **facts):
+        with TraceAnnotation(name or str(getattr(func, "__qualname__", "function")), **facts):
             return func(*args, **kwargs)
 
     return annotated

@@ -286,7 +286,7 @@ class _Grouping:
                 a for eqn in eqns for a in eqn.invars if isinstance(a, Var) and a not in made
             )
         )
-        inplace = frozenset()
+        inplace: frozenset[Any] = frozenset()
         if unit.kind == "pointwise":
             safe = {v for v in invars if self.reads_rows_only(v, unit)}
             inplace = _inplace_pairs(eqns, invars, wanted, safe)

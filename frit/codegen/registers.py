@@ -395,7 +395,7 @@ def _arranged(
 
 def _flatten(grids: Sequence[Any]) -> list[Any]:
     """All values of some grids, the parts of pairs one by one."""
-    values = []
+    values: list[Any] = []
     for grid in grids:
         for cell in grid.reshape(-1):
             values.extend(cell if isinstance(cell, tuple) else (cell,))

@@ -224,12 +224,12 @@ def run_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *operands: Any) -> list[Any]:
     environment: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     environment.update(zip(jaxpr.invars, operands, strict=True))
     for eqn in jaxpr.eqns:
-        values = [a.val if type(a) is Literal else environment[a] for a in eqn.invars]
+        values = [a.val if isinstance(a, Literal) else environment[a] for a in eqn.invars]
         results = eqn.primitive.bind_with(interpreter, values, eqn.params)
         if not eqn.primitive.multiple_results:
             results = (results,)
         environment.update(zip(eqn.outvars, results, strict=True))
-    return [a.val if type(a) is Literal else environment[a] for a in jaxpr.outvars]
+    return [a.val if isinstance(a, Literal) else environment[a] for a in jaxpr.outvars]
 
 
 def run_closed(closed: ClosedJaxpr, *operands: Any) -> list[Any]:
@@ -245,7 +245,7 @@ def evaluate_closed(closed: ClosedJaxpr, *arrays: Any) -> list[Any]:
     environment.update(zip(closed.jaxpr.invars, arrays, strict=True))
 
     def read(atom: Atom) -> Any:
-        return storage_of(atom.val, atom.aval) if type(atom) is Literal else environment[atom]
+        return storage_of(atom.val, atom.aval) if isinstance(atom, Literal) else environment[atom]
 
     for eqn in closed.jaxpr.eqns:
         results = eqn.primitive.evaluate(*map(read, eqn.invars), **eqn.params)

@@ -96,12 +96,13 @@ class Primitive:
     decompose(*operands, **params)            -> the same in terms of other primitives
     enter(interpreter, operands, params)      -> result(s), for the function-valued primitives
     shown(equation)                           -> the parameters that a printed jaxpr shows
+    text(writer, equation, read)              -> the printed equation, where it has its own form
     """
 
     __slots__ = (
         "accuracy", "batch", "commutative", "compiled", "decompose", "effects", "enter", "evaluate",
         "jvp", "multiple_results", "name", "pointwise", "prune", "result_types", "shown", "split",
-        "transpose", "uses_axis_names", "__weakref__", "__dict__",
+        "text", "transpose", "uses_axis_names", "__weakref__", "__dict__",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +120,7 @@ class Primitive:
         decompose: Callable[..., Any] | None = None,
         enter: Callable[..., Any] | None = None,
         shown: Callable[..., Params] | None = None,
+        text: Callable[..., str] | None = None,
         multiple_results: bool = False,
         pointwise: bool = False,
         commutative: bool = False,
@@ -131,7 +133,7 @@ class Primitive:
         self.evaluate, self.effects = evaluate, effects
         self.jvp, self.transpose, self.batch = jvp, transpose, batch
         self.split, self.prune, self.decompose = split, prune, decompose
-        self.enter, self.shown = enter, shown
+        self.enter, self.shown, self.text = enter, shown, text
         self.multiple_results, self.pointwise = multiple_results, pointwise
         self.commutative, self.uses_axis_names = commutative, uses_axis_names
         # Eager mode compiles it instead of running `evaluate`; a number: from so many elements on.

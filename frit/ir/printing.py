@@ -174,7 +174,7 @@ class _Writer:
             self.notes[len(self.notes)] = str(eqn.source_info)
 
     def equation(self, eqn: Any, read: set[Any] | None, indent: int) -> list[str]:
-        special = getattr(eqn.primitive, "text", None)
+        special = eqn.primitive.text
         if special is not None:
             return [special(self, eqn, read)]
         inner_names = _is_call(eqn)

@@ -355,9 +355,9 @@ def _ppermute_batch(axis: Axis, operands: Any, mapped: Any, *, axis_name: Any, p
         mask = (sources >= 0).reshape(-1, *(1,) * (rank - 1))
         kept = convert_element_type(
             mask,
-            new_dtype=typeof(rows).dtype,
+            new_dtype=typeof(rows).dtype,  # type: ignore[attr-defined]
             weak_type=False,
-            sharding=None,  # type: ignore[attr-defined]
+            sharding=None,
         )
         rows = mul(rows, kept, out_dtype=None)
     return rows, 0

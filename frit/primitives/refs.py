@@ -63,13 +63,10 @@ _NO_MEANING = absent("refs exist in traced programs only")
 
 
 def _primitive(name: str, result_types: Any, text: Any = None) -> Primitive:
-    made = Primitive(
-        name, result_types=result_types, effects=lambda *types, **_: ref_effect,
+    return Primitive(
+        name, result_types=result_types, effects=lambda *types, **_: ref_effect, text=text,
         evaluate=_NO_MEANING, jvp=_NO_DERIVATIVE, transpose=_NO_DERIVATIVE, batch=_NO_MAP,
     )  # fmt: skip
-    if text is not None:
-        made.text = text
-    return made
 
 
 def _read_text(writer: Any, eqn: Any, read: Any) -> str:

@@ -136,7 +136,7 @@ def _add_any_batch(axis: Any, operands: Any, mapped: Any) -> Any:
     return add_any(x, y), dx
 
 
-add_any = Primitive(
+add_any: Primitive = Primitive(
     "add_any",
     result_types=_add_any_types,
     evaluate=np.add,
@@ -170,7 +170,7 @@ def _transpose_batch(axis: Any, operands: Any, mapped: Any, *, permutation: Any)
     return transpose(x, permutation=(d, *shifted)), 0
 
 
-transpose = Primitive(
+transpose: Primitive = Primitive(
     "transpose",
     result_types=_transpose_types,
     evaluate=lambda x, *, permutation: np.transpose(x, permutation),
@@ -261,7 +261,7 @@ def _broadcast_shown(eqn: Any) -> Params:
     return {"broadcast_dimensions": dimensions} if dimensions else {}
 
 
-broadcast_in_dim = Primitive(
+broadcast_in_dim: Primitive = Primitive(
     "broadcast_in_dim",
     result_types=_broadcast_types,
     evaluate=_broadcast_evaluate,
@@ -326,7 +326,7 @@ def batch_reduction(primitive: Primitive) -> Callable[..., Any]:
     return batch
 
 
-reduce_sum = Primitive(
+reduce_sum: Primitive = Primitive(
     "reduce_sum",
     result_types=_sum_types,
     evaluate=_sum_evaluate,
@@ -407,7 +407,7 @@ def take_lane(x: Any, axis: int, lane: int) -> Any:
     return reduce_sum(window, axes=(axis,), out_sharding=None)
 
 
-add_at = Primitive(
+add_at: Primitive = Primitive(
     "add_at",
     result_types=lambda x, update, *starts, strides: x,
     evaluate=_add_at_evaluate,
@@ -455,7 +455,7 @@ def _take_window_batch(axis: Any, operands: Any, mapped: Any, *, shape: Any, str
     return take_window(x, np.int32(0), *starts, shape=(axis.size, *shape), strides=(1, *strides)), 0
 
 
-take_window = Primitive(
+take_window: Primitive = Primitive(
     "take_window",
     result_types=lambda x, *starts, shape, strides: x.update(shape=tuple(shape)),
     evaluate=_take_window_evaluate,
