@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import weakref
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,17 @@ CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
 
 
 _is_array = functools.partial(operator.is_, Array)
+
+
+_jitted: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+def _forget_quick_calls() -> None:
+    for function in list(_jitted):
+        function._quick.clear()
+
+
+cache.call_on_clear(_forget_quick_calls)
 
 
 class JitFunction:
@@ -59,6 +71,7 @@ class JitFunction:
         self._spelling = signature if agree else None
         self._inline, self._keep_unused = inline, keep_unused
         self._quick: dict[Any, tuple[QuickCall, Any, Any]] = {}
+        _jitted.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

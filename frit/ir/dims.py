@@ -290,8 +290,10 @@ def check_shape(shape: Any) -> tuple[Any, ...]:
     if not isinstance(shape, (tuple, list)):
         try:
             shape = tuple(shape)
-        except TypeError:
-            raise TypeError(f"Shapes must be sequences of integers, got {shape!r}") from None
+        except TypeError as error:
+            raise TypeError(
+                f"Shapes must be sequences of integers, got {shape!r} ({error})"
+            ) from None
     return tuple(d if type(d) is int or type(d) is Dim else _check_size(d, shape) for d in shape)
 
 

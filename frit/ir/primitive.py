@@ -359,7 +359,10 @@ class Tracer:
 
     @property
     def sharding(self) -> Any:
-        return None
+        raise AttributeError(
+            f"{type(self).__name__} has no sharding while it is traced; jax.typeof(x) tells what "
+            "is known of it."
+        )
 
     @property
     def committed(self) -> bool:

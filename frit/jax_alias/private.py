@@ -34,7 +34,7 @@ from frit.lax import linalg, reductions
 from frit.numpy import promotion
 from frit.numpy.index_update import IndexUpdateHelper
 from frit.numpy.indexing import take_index
-from frit.primitives import random_bits
+from frit.primitives import callbacks, random_bits
 from frit.random import generators, keys
 from frit.runtime import events
 from frit.runtime.array import Array
@@ -359,6 +359,11 @@ def _call_modules() -> dict[str, Any]:
             dispatch_registry=tree_util.default_registry,
             equality_errors=trees.equality_errors,
             prefix_errors=trees.prefix_errors,
+        ),
+        **under(
+            "debugging",
+            debug_callback_p=callbacks.debug_callback,
+            debug_print_p=callbacks.debug_print,
         ),
         **under("api_util", infer_argnums_and_argnames=infer_argnums_and_argnames),
     }

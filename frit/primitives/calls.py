@@ -30,6 +30,7 @@ from frit.ir.types import typeof
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import Zero, is_zero, move_axis
+from frit.transforms.memo import memoize_by_jaxpr
 from frit.transforms.rules import linear_jvp, zero_tangent
 from frit.transforms.split import Saveable, Split, save_everything, split_call, split_closed
 from frit.transforms.transpose import transpose_call
@@ -201,12 +202,17 @@ def _remat_split(
 
 def _remat_transpose(cts: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     def call(closed: ClosedJaxpr, *xs: Any) -> list[Any]:
-        pruned, _ = drop_unused_equations(
-            closed.jaxpr, [True] * len(closed.out_avals), instantiate=True
-        )
-        return remat(*xs, jaxpr=ClosedJaxpr(pruned, closed.consts), **params)
+        return remat(*xs, jaxpr=_without_unused(closed), **params)
 
     return transpose_call(call, jaxpr, cts, operands)
+
+
+@memoize_by_jaxpr
+def _without_unused(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr without equations that no output needs; one object for one jaxpr."""
+    everything = [True] * len(closed.out_avals)
+    pruned, _ = drop_unused_equations(closed.jaxpr, everything, instantiate=True)
+    return ClosedJaxpr(pruned, closed.consts)
 
 
 def _remat_batch(

@@ -196,9 +196,19 @@ def trace_once(
     return entry, captured
 
 
+_on_clear: list[Callable[[], None]] = []
+
+
+def call_on_clear(callback: Callable[[], None]) -> None:
+    """Calls `callback` whenever all traces are forgotten."""
+    _on_clear.append(callback)
+
+
 def clear(function: Callable[..., Any] | None = None) -> None:
     """Forgets the traces of one function, or of all."""
     if function is None:
+        for callback in _on_clear:
+            callback()
         _all.clear()
         _by_identity.clear()
         return

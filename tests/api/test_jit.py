@@ -183,3 +183,33 @@ def test_bound_methods_and_partials_share_a_trace():
             return 2 * (self_or_x if x is None else x)
 
     assert Model.double(3.0) == 6.0
+
+
+def test_clearing_caches_reaches_the_quick_way():
+    traced = []
+
+    @jax.jit
+    def f(x):
+        traced.append(1)
+        return x * 2
+
+    x = jnp.arange(3.0)
+    f(x), f(x)
+    jax.clear_caches()
+    f(x)
+    assert len(traced) == 2
+
+
+def test_a_pullback_of_a_checkpoint_is_compiled_once():
+    inner = jax.checkpoint(lambda x: jax.jit(lambda x: 2.5 * jnp.sin(x))(x))
+    _, pullback = jax.vjp(inner, jnp.float32(1.0))
+    seen = []
+    events.listen(lambda event, facts: seen.append(event))
+    for _ in range(5):
+        pullback(jnp.float32(1.0))
+    assert seen.count("compile") <= 2
+
+
+def test_traced_values_have_no_sharding():
+    with pytest.raises(AttributeError, match="typeof"):
+        jax.jit(lambda x: x.sharding)(1.0)

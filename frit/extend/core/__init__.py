@@ -74,7 +74,17 @@ class Primitive(_primitive.Primitive):
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the type rule: a function from operand types to result types."""
-        self.result_types = rule
+
+        def types(*operands: Any, **params: Any) -> Any:
+            found = rule(*operands, **params)
+            if isinstance(found, (tuple, list)) != self.multiple_results:
+                raise ValueError(
+                    f"{self.name}.abstract_eval() method should return a tuple or a list iff "
+                    f"{self.name}.multiple_results; it returned {found!r}."
+                )
+            return found
+
+        self.result_types = types
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
