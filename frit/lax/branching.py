@@ -90,6 +90,10 @@ def switch(
     try:
         aval = typeof(index)
     except TypeError:
+        if isinstance(index, Sequence):
+            raise TypeError(
+                f"Branch index must be scalar, got {index} of shape {np.shape(index)}."
+            ) from None
         raise TypeError(f"Index type must be an integer, got {index}.") from None
     if aval.shape:  # type: ignore[attr-defined]
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ from frit.ir.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
     JaxprEqn,
+    Literal,
     Var,
     drop_unused_equations,
     evaluate_closed,
@@ -152,7 +153,13 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
     ]
     out = _union([p.unknown_out for p in natural])
     # What every branch computes again, the waiting side has.
-    again = [all(column) for column in zip(*[p.needed_out for p in natural], strict=True)]
+    again = [
+        all(column)
+        for column in zip(
+            *[_computed_again(b, p, have) for b, p in zip(branches, natural, strict=True)],
+            strict=True,
+        )
+    ]
     wanted = tuple(u or (recomputes and n) for u, n in zip(out, again, strict=True))
     parts = [split_closed(b, flags, have, out, wanted, saveable) for b in branches]
     # The residuals of all branches side by side; a branch fills those of the others with zeros.
@@ -177,6 +184,15 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
         [index, *residuals, *waiting_in], waiting_out, cond, params, eqn.source_info
     )
     return Split(first, second if waiting_out else None, list(out), list(wanted))
+
+
+def _computed_again(branch: ClosedJaxpr, parts: Any, given: Sequence[bool]) -> list[bool]:
+    """Which outputs the waiting side makes, or has as they are among its operands."""
+    at_hand = {v for v, g in zip(branch.jaxpr.invars, given, strict=True) if g}
+    return [
+        found or isinstance(out, Literal) or out in at_hand
+        for found, out in zip(parts.needed_out, branch.jaxpr.outvars, strict=True)
+    ]
 
 
 def _all_waits(eqn: JaxprEqn, unknown: list[bool], needed: list[bool]) -> Split:
