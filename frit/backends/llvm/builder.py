@@ -490,7 +490,16 @@ class Builder:
         return self._memory(f"masked.load.{type.code}.p0", type, arguments, metadata)
 
     def masked_store(self, value, pointer, mask, align=None, metadata=""):
-        """Writes the lanes where the mask holds to consecutive memory."""
+        """Writes the lanes where the mask holds to consecutive memory.
+
+        A constant mask of one lane becomes a scalar store: LLVM (20) makes one of it as well, but
+        of the untruncated width where the value is a truncation, and writes beyond the lane.
+        """
+        lane = _only_lane(mask)
+        if lane is not None:
+            scalar = self.extract_element(value, lane)
+            self.store(scalar, self.gep(pointer, lane, value.type.element), align)
+            return
         arguments = (value, pointer, constant(I32, align or value.type.bytes), mask)
         self._memory(f"masked.store.{value.type.code}.p0", VOID, arguments, metadata)
 
@@ -561,3 +570,10 @@ class Loop:
         self.index = index
         self.carries = carries
         self.results = ()
+
+
+def _only_lane(mask):
+    """The lane of a constant mask that holds in one lane only, else None."""
+    if not mask.text.startswith("<") or mask.text.count("true") != 1:
+        return None
+    return next(i for i, lane in enumerate(mask.text.split(",")) if "true" in lane)
