@@ -47,6 +47,7 @@ _install_operators(Array)
 _install_operators(_Tracer)
 
 from frit.ad_checkpoint import checkpoint_policies  # noqa: E402
+from frit.api.accumulation import ad  # noqa: E402
 from frit.api.autodiff import jvp, linear_transpose, linearize, vjp  # noqa: E402
 from frit.api.callbacks import pure_callback  # noqa: E402
 from frit.api.checkpointing import checkpoint, remat  # noqa: E402

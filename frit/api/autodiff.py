@@ -8,6 +8,7 @@ from typing import Any
 
 from frit import trees
 from frit.api import signatures
+from frit.api.accumulation import deliver
 from frit.ir import dtypes
 from frit.ir.dtypes import float0
 from frit.ir.jaxpr import Jaxpr, run_jaxpr
@@ -294,6 +295,10 @@ class VJP:
         operands = [LinearOperand(v.aval) for v in static.jaxpr.invars]
         found = backward_pass(static.jaxpr, self._residuals(), operands, given)
         return static.in_tree.unflatten(as_arrays([instantiate(ct) for ct in found]))
+
+    def with_refs(self, *wanted: Any) -> Callable[[Any], tuple[Any, ...]]:
+        """This function with a wish for each argument: a ref to add to, GradValue, DontWant."""
+        return lambda cotangent: deliver(wanted, self(cotangent))
 
     def __repr__(self) -> str:
         return (

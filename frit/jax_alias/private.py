@@ -27,6 +27,7 @@ import frit
 import frit.numpy as jnp
 from frit import tree_util, trees
 from frit.api import signatures
+from frit.api.autodiff import NotNeeded
 from frit.ir import check, dims, dtypes, primitive, types
 from frit.jax_alias.facts import JAXLIB, VERSION, VERSION_INFO, machine_modules
 from frit.jax_alias.options import config_module, under
@@ -360,6 +361,7 @@ def _call_modules() -> dict[str, Any]:
             equality_errors=trees.equality_errors,
             prefix_errors=trees.prefix_errors,
         ),
+        **under("api", GradRef=frit.ad.GradRef, NotNeeded=NotNeeded),
         **under(
             "debugging",
             debug_callback_p=callbacks.debug_callback,

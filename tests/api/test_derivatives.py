@@ -177,3 +177,16 @@ def test_check_grads_finds_a_wrong_rule():
     f.defjvp(lambda p, t: (f(*p), 2.0 * t[0]))
     with pytest.raises(AssertionError, match="JVP tangent"):
         check_grads(f, (1.0,), order=1, modes=["fwd"])
+
+
+def test_gradients_go_where_they_are_wanted():
+    x, y = jnp.arange(3.0), jnp.ones(3)
+    _, pullback = jax.vjp(lambda x, y: x * y, x, y)
+    cell = jax.new_ref(jnp.ones(3))
+    wanted = pullback.with_refs(cell, jax.ad.DontWant())
+    assert wanted(jnp.ones(3)) == (jax.ad.GradRef(), jax.ad.DidntWant())
+    np.testing.assert_array_equal(cell[...], [2, 2, 2])
+    _, of_y = pullback.with_refs(jax.ad.DontWant(), jax.ad.GradValue())(jnp.ones(3))
+    np.testing.assert_array_equal(of_y, x)
+    with pytest.raises(TypeError, match="takes refs .*GradValue"):
+        pullback.with_refs(x, y)(jnp.ones(3))
