@@ -39,3 +39,14 @@ def test_tails_of_conversions(target):
         np.testing.assert_array_equal(
             np.asarray(found, np.float32), np.asarray(function(x), np.float32), err_msg=str(length)
         )
+
+
+def test_a_place_that_all_lanes_read_under_one_mask_is_one_value():
+    """Padding reads under a mask; reduced and repeated, neither place nor mask differs by lane."""
+
+    def f(x):
+        padded = lax.pad(x, jnp.float32(1), [(2, 1, 1)])
+        return lax.broadcast_in_dim(padded, (12, 4), (0,)).prod(0)
+
+    x = jnp.arange(1.0, 6.0)
+    np.testing.assert_allclose(jax.jit(f)(x), f(x), rtol=1e-6)

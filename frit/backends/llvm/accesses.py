@@ -44,8 +44,7 @@ class Accesses:
         kind, pointer, uniform, step, varying = self.place(item)
         b, mask = self.b, self.enabled(item.mask)
         if varying is None and step == 0:
-            only_tail = item.mask is None and self.e.some_lane
-            return self.load_uniform(kind, pointer, uniform, None if only_tail else mask)
+            return self.load_uniform(kind, pointer, uniform, self.uniform_mask(item, mask))
         memory = kind.memory.with_lanes(self.e.width)
         if varying is None and step == 1:
             place = b.gep(pointer, uniform, kind.memory)
@@ -64,6 +63,17 @@ class Accesses:
             loaded = b.gather(memory, places, mask)
         return self.e.operations.from_memory(kind, loaded)
 
+    def uniform_mask(self, item, mask):
+        """The mask of an access to one place: i1 where the access's own does not differ by lane."""
+        if item.mask is None:
+            return None if self.e.some_lane else mask
+        own = self.e.get(item.mask)
+        if self.e.width == 1 or own.type.lanes > 1:
+            return mask
+        if self.e.mask is None or self.e.some_lane:
+            return own
+        return self.b.and_(own, self.b.any(self.e.mask))
+
     def load_uniform(self, kind, pointer, offset, mask):
         """One element for all lanes; if no lane is on, nothing is read, and it is 0."""
         b = self.b
@@ -73,7 +83,8 @@ class Accesses:
         some = b.any(mask) if mask.type.lanes > 1 else mask
         place = b.select(some, place, self.spare_memory())
         loaded = b.load(kind.memory, place)
-        loaded = b.select(mask, self.e.widened(loaded), constant(self.like_mask(kind, mask), 0))
+        loaded = loaded if mask.type.lanes == 1 else self.e.widened(loaded)
+        loaded = b.select(mask, loaded, constant(self.like_mask(kind, mask), 0))
         return self.e.operations.from_memory(kind, loaded)
 
     def like_mask(self, kind, mask):
