@@ -15,7 +15,7 @@ import numpy as np
 
 from frit import config, errors
 from frit.errors import UnexpectedTracerError
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, new_equation
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, new_equation
 from frit.ir.primitive import Interpreter, Level, Params, Primitive, Tracer, set_bottom_interpreter
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array
@@ -162,10 +162,6 @@ def check_numbers(data: np.ndarray, where: str) -> None:
         raise FloatingPointError(
             f"invalid value (inf) encountered in {where}, at {errors.source_info()}"
         )
-
-
-def literal_or_array(value: Any) -> Any:
-    return value.val if isinstance(value, Literal) else value
 
 
 def clear_caches() -> None:
