@@ -392,18 +392,25 @@ def carried_pairs(eqn: Any) -> list[tuple[int, int]]:
     return [(j, first + j) for j in range(count)]
 
 
+def _overwrites(move: Copy, other: Copy) -> bool:
+    """Whether the target of one copy shares bytes with the source of another."""
+    target, source = move.target, other.source
+    if (target.base, target.number) != (source.base, source.number):
+        return False
+    return target.offset < source.offset + other.size and source.offset < target.offset + move.size
+
+
 def move_all(scope: Scope, moves: Sequence[Copy], exact: Sequence[Place] = ()) -> None:
     """Copies as if all at once: what might be overwritten before it is read waits elsewhere.
 
     A pointer may hold the address of any target, unless it is one of `exact`.
     """
     moves = [m for m in moves if m.size and m.source != m.target]
-    targets = {m.target for m in moves}
     late, held = [], []
     for move in moves:
         source = move.source
-        unknown = source.base == "pointer" and source not in exact
-        if len(moves) > 1 and (source in targets or unknown):
+        unknown = source.base == "pointer" and source not in exact and len(moves) > 1
+        if unknown or any(_overwrites(other, move) for other in moves):
             waiting = scope.assigner.new(move.size)
             held.append(waiting)
             scope.statements.append(Copy(source, waiting.place, move.size))

@@ -8,7 +8,7 @@ from frit.codegen.assign import assign_buffers
 from frit.codegen.buffers import Arena, print_plan
 from frit.codegen.buffers_check import BufferPlanError, check_buffers
 from frit.primitives.shapes import rev
-from frit.primitives.slices import dynamic_slice, dynamic_update_slice
+from frit.primitives.slices import dynamic_slice, dynamic_update_slice, slice
 from frit.runtime.pipeline import is_lowered
 from tests.runtime.compiled import add, f32, mul, scan, sin, total, trace
 
@@ -70,6 +70,20 @@ def test_stacks_are_written_where_they_stand():
     )
     assert sum("copy" in line for line in found) == 1  # of the carry, before the loop
     assert "pointer1 = &output1 + step * 256" in found
+
+
+def test_a_part_of_an_output_is_moved_before_the_rest_is_overwritten():
+    def function(c, xs):
+        _, ys = scan(lambda c, x: [mul(c, x), sin(c)], [], [c], [xs])
+        part = slice(ys, start_indices=(21,), limit_indices=(25,), strides=None)
+        return [add(ys, ys), part]
+
+    found = text(function, f32(), f32(33))
+    assert found[-3:] == [
+        "arena+192 = copy output0+84, 16 bytes",
+        "output0 = copy arena, 132 bytes",
+        "output1 = copy arena+192, 16 bytes",
+    ]
 
 
 def test_the_arena_reuses_and_joins_ranges():
