@@ -10,7 +10,8 @@ on recomputation.
 2. Sites, from the last unit to the first. A *site* is a kernel and an index map: for each axis of
    a value, the loop that its index comes from. A value is computed once for each distinct site
    and each turn of the loops its index mentions: a row's maximum once for the row. A unit is
-   inlined if that costs no more than writing it to memory and reading it back.
+   inlined if that costs no more than writing it to memory and reading it back; if not, it keeps
+   the reason (`refusals.py`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from frit.codegen.kernels import (
     Plan,
     array_type,
 )
+from frit.codegen.refusals import Decisions, Refusal
 from frit.codegen.units import (
     LOOPS,
     SAME_MEMORY,
@@ -47,22 +49,32 @@ from frit.optimize.fingerprint import Constants, Key, equations_key
 
 MAX_KERNEL = 320
 MAX_SITES = 3
+MAX_VIEW_SITES = 8
+FUSED = ("pointwise", "view", "reduction")  # what may be computed where it is read
 ROW = 16  # a value is computed once a row only if the row has at least so many elements
 
 
-def make_plan(jaxpr: Jaxpr, is_lowered: Callable[[JaxprEqn], bool]) -> Plan:
+def make_plan(
+    jaxpr: Jaxpr, is_lowered: Callable[[JaxprEqn], bool], decisions: Decisions | None = None
+) -> Plan:
     """The plan of a flat jaxpr; equal kernels, also of different bodies, are one object.
 
+    decisions: is told which equations share a kernel, and why others do not, if given.
     Raises LoweringError for an equation that nothing can compute.
     """
-    return _Planner(is_lowered, {}).plan(jaxpr)
+    return _Planner(is_lowered, {}, decisions).plan(jaxpr)
 
 
 class _Planner:
     """Makes the plans of a program and its bodies, which share kernels."""
 
-    def __init__(self, is_lowered: Callable[[JaxprEqn], bool], kernels: dict[Key, Kernel]) -> None:
-        self.is_lowered, self.kernels = is_lowered, kernels
+    def __init__(
+        self,
+        is_lowered: Callable[[JaxprEqn], bool],
+        kernels: dict[Key, Kernel],
+        decisions: Decisions | None,
+    ) -> None:
+        self.is_lowered, self.kernels, self.decisions = is_lowered, kernels, decisions
         self.bodies: dict[int, tuple[Jaxpr, Plan]] = {}
 
     def plan(self, jaxpr: Jaxpr) -> Plan:
@@ -123,6 +135,8 @@ class _Grouping:
 
     def plan(self) -> Plan:
         self.decide()
+        if self.planner.decisions is not None:
+            self.tell(self.planner.decisions)
         steps = self.order(self.make_steps())
         return Plan(tuple(self.jaxpr.invars), tuple(steps), tuple(self.jaxpr.outvars))
 
@@ -131,7 +145,7 @@ class _Grouping:
     def decide(self) -> None:
         """Decides which units are roots, and which kernels each other unit is inlined into."""
         self.sites: dict[Var, set[tuple[int, Any]]] = {}
-        self.in_memory: set[Var] = set(self.outputs)
+        self.in_memory: dict[Var, str] = dict.fromkeys(self.outputs, "output")  # and its reader
         self.contents: list[list[Unit]] = []
         self.sizes: list[int] = []
         self.roots: list[Unit] = []
@@ -145,10 +159,11 @@ class _Grouping:
         sites: set[tuple[int, Any]] = set()
         for v in results:
             sites |= self.sites.get(v, set())
-        needed = any(v in self.in_memory for v in results)
-        if not needed and not sites and unit.kind in ("pointwise", "view", "reduction"):
+        reader = next((self.in_memory[v] for v in results if v in self.in_memory), None)
+        if reader is None and not sites and unit.kind in FUSED:
             return  # dead
-        if not needed and self.is_worth_inlining(unit, sites):
+        unit.refusal = self.refusal(unit, sites) if reader is None else Refusal("needed", reader)
+        if unit.refusal is None:
             for kernel in {kernel for kernel, _ in sites}:
                 self.contents[kernel].append(unit)
                 self.sizes[kernel] += len(unit.eqns)
@@ -162,40 +177,72 @@ class _Grouping:
         inside = {v for i in unit.eqns for v in self.eqns[i].outvars}
         for v in inside:
             if self.sites.get(v):
-                self.in_memory.add(v)
+                self.in_memory.setdefault(v, "")
         self.ask_operands(unit, {(unit.number, self.maps.of_kernel(unit.number, unit.shape))})
 
-    def is_worth_inlining(self, unit: Unit, sites: set[tuple[int, Any]]) -> bool:
-        if unit.kind not in ("pointwise", "view", "reduction"):
-            return False
-        if any(self.sizes[k] + len(unit.eqns) > MAX_KERNEL for k, _ in sites):
-            return False
+    def refusal(self, unit: Unit, sites: set[tuple[int, Any]]) -> Refusal | None:
+        """Why a unit is not computed where its readers are; None if it is."""
+        if unit.kind not in FUSED:
+            return Refusal("whole")
+        length = max((self.sizes[k] for k, _ in sites), default=0) + len(unit.eqns)
+        if length > MAX_KERNEL:
+            return Refusal("length", "", length, MAX_KERNEL)
         count = len(sites)
         size = max(1, math.prod(unit.shape))
         total = sum(self.maps.turns(frame) for _, frame in sites)
         if unit.kind == "view":
             eqn = self.eqns[unit.first]
-            if eqn.primitive.name in ("concatenate", "pad"):
-                return count <= MAX_SITES
-            return count <= 8 or all(
-                isinstance(a, Literal) or a not in self.maker for a in eqn.invars
-            )
+            allowed = MAX_SITES if eqn.primitive.name in ("concatenate", "pad") else MAX_VIEW_SITES
+            if count <= allowed or (
+                allowed == MAX_VIEW_SITES
+                and all(isinstance(a, Literal) or a not in self.maker for a in eqn.invars)
+            ):
+                return None
+            return Refusal("places", "", count, allowed)
         cost = sum(cost_of(self.eqns[i]) for i in unit.eqns)
         if unit.kind == "reduction":
             eqn = self.eqns[unit.first]
             reduced = max(1, math.prod(shape_of(eqn.invars[0]))) // size
-            return (
-                count == 1
-                and total <= size
-                and reduced >= ROW
-                and all(self.is_hoisted(k, frame) for k, frame in sites)
-            )
+            return self.refusal_of_reduction(sites, reduced, total, size)
         if cost > 8 and any(
             self.maps.turns(f) < self.turns_of_kernel(k) and not self.is_hoisted(k, f)
             for k, f in sites
         ):
-            return False
-        return count <= MAX_SITES and cost * total <= cost * size + 4 * total
+            return Refusal("outside", "", total, size)
+        if count > MAX_SITES:
+            return Refusal("places", "", count, MAX_SITES)
+        if cost * total > cost * size + 4 * total:
+            return Refusal("again", "", total, size)
+        return None
+
+    def refusal_of_reduction(
+        self, sites: set[tuple[int, Any]], reduced: int, total: int, size: int
+    ) -> Refusal | None:
+        """A reduction is computed where it is read once a row of its one reader, if rows are long.
+
+        reduced: elements of one sum. total: how often it would be computed, for `size` results.
+        """
+        if len(sites) > 1:
+            return Refusal("places", "", len(sites), 1)
+        if total > size:
+            return Refusal("again", "", total, size)
+        if reduced < ROW:
+            return Refusal("short", "", reduced, ROW)
+        if not all(self.is_hoisted(kernel, frame) for kernel, frame in sites):
+            return Refusal("row", "", total, size)
+        return None
+
+    def tell(self, decisions: Decisions) -> None:
+        """Notes, for each value in memory, the equations of its kernel and why it is there."""
+        for unit in self.roots:
+            numbers = sorted({i for u in self.contents[unit.number] for i in u.eqns})
+            eqns = tuple(self.eqns[i] for i in numbers)
+            for v in (v for i in unit.eqns for v in self.eqns[i].outvars):
+                refusal = unit.refusal
+                if refusal.reason == "needed":
+                    reader = self.in_memory.get(v)
+                    refusal = Refusal("needed", reader) if reader else Refusal("beside")
+                decisions.note(v, eqns, refusal)
 
     def turns_of_kernel(self, kernel: int) -> int:
         return max(1, math.prod(self.roots[kernel].shape))
@@ -226,7 +273,7 @@ class _Grouping:
                     for kernel, frame in sites:
                         found.add((kernel, self.maps.of_operand(eqn, i, position, frame)))
                 else:
-                    self.in_memory.add(atom)
+                    self.in_memory.setdefault(atom, unit.kind)
 
     def alias_offset(self, eqn: JaxprEqn) -> int | None:
         """Bytes into the operand at which the result begins, where it is the same memory."""

@@ -46,13 +46,14 @@ _COSTS = {"div": 4, "sqrt": 4, "rem": 6, "threefry2x32": 100, "gather": 3, "dyna
 class Unit:
     """Equations decided on together; `kernel` is the unit's own number where it is a root."""
 
-    __slots__ = ("eqns", "first", "kind", "level", "number", "root", "shape")
+    __slots__ = ("eqns", "first", "kind", "level", "number", "refusal", "root", "shape")
 
     def __init__(self, kind: str, eqns: list[int], shape: Any, level: int) -> None:
         self.kind, self.eqns, self.shape, self.level = kind, eqns, shape, level
         self.first = eqns[0]
         self.root = False
         self.number = -1
+        self.refusal: Any = None  # why it is a root
 
 
 def kind_of(eqn: JaxprEqn) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,6 +94,7 @@ def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _transpose_of_transpose(eqn: JaxprEqn, known: Known) -> Any:
+    """A transposition of a transposition is one."""
     inner = known.maker(eqn.invars[0], "transpose")
     if inner is None:
         return None
@@ -102,6 +104,7 @@ def _transpose_of_transpose(eqn: JaxprEqn, known: Known) -> Any:
 
 
 def _reshape_of_reshape(eqn: JaxprEqn, known: Known) -> Any:
+    """A reshape of a reshape is one."""
     inner = known.maker(eqn.invars[0], "reshape")
     if inner is None or eqn.params.get("dimensions") or inner.params.get("dimensions"):
         return None
@@ -111,6 +114,7 @@ def _reshape_of_reshape(eqn: JaxprEqn, known: Known) -> Any:
 
 
 def _broadcast_of_broadcast(eqn: JaxprEqn, known: Known) -> Any:
+    """A broadcast of a broadcast is one."""
     inner = known.maker(eqn.invars[0], "broadcast_in_dim")
     if inner is None or len(inner.invars) != 1 or len(eqn.invars) != 1:
         return None
@@ -138,10 +142,12 @@ def _reshape_of_scalar(eqn: JaxprEqn, known: Known) -> Any:
 
 
 def _nothing_reduced(eqn: JaxprEqn, known: Known) -> Any:
+    """A reduction over no axes is its operand."""
     return eqn.invars[0] if not eqn.params["axes"] else None
 
 
 def _one_piece(eqn: JaxprEqn, known: Known) -> Any:
+    """A concatenation of one piece is that piece."""
     return eqn.invars[0] if len(eqn.invars) == 1 else None
 
 
@@ -236,10 +242,14 @@ def _rewriter(fast_math: bool) -> Rewriter:
     return Rewriter(ALGEBRA, SIMPLIFIERS, fast_math)
 
 
-def simplify(jaxpr: Jaxpr, *, fast_math: bool) -> Jaxpr:
+def simplify(
+    jaxpr: Jaxpr, *, fast_math: bool, applied: Counter[Rule | Simplifier] | None = None
+) -> Jaxpr:
     """`jaxpr` after the rules of algebra, to a fixed point.
+
+    applied: counts how often each rule or simplifier is, if given.
 
     Before: { lambda ; a b. let c = neg b; d = sub a c; e = mul d 1.0 in (e,) }
     After:  { lambda ; a b. let c = neg b; d = add a b in (d,) }
     """
-    return _rewriter(fast_math).rewrite(jaxpr, map_bodies)
+    return _rewriter(fast_math).rewrite(jaxpr, map_bodies, applied)

@@ -66,7 +66,7 @@ def expand(
         key = (eqn.primitive, param_key(eqn.params, constants), types)
         if key not in traced:
             traced[key] = _traced(function, operands, eqn.primitive.multiple_results)
-        results = _copied_into(eqns, traced[key], operands)
+        results = _copied_into(eqns, traced[key], operands, eqn.source_info)
         replaced.update(zip(eqn.outvars, results, strict=True))
     return jaxpr.replace(eqns=eqns, outvars=[current(a) for a in jaxpr.outvars])
 
@@ -80,8 +80,13 @@ def _traced(function: Callable[..., Any], operands: list[Atom], many: bool) -> J
     return inner
 
 
-def _copied_into(eqns: list[JaxprEqn], inner: Jaxpr, operands: list[Atom]) -> list[Atom]:
-    """Appends the equations of `inner` on operands, with new variables; returns its results."""
+def _copied_into(
+    eqns: list[JaxprEqn], inner: Jaxpr, operands: list[Atom], place: Any
+) -> list[Atom]:
+    """Appends the equations of `inner` on operands, with new variables; returns its results.
+
+    place: where in the user's code they come from.
+    """
     moved: dict[Var, Atom] = dict(zip(inner.invars, operands, strict=True))
 
     def now(atom: Atom) -> Atom:
@@ -89,7 +94,8 @@ def _copied_into(eqns: list[JaxprEqn], inner: Jaxpr, operands: list[Atom]) -> li
 
     for eqn in inner.eqns:
         results = [Var(v.aval) for v in eqn.outvars]
-        eqns.append(eqn.replace(invars=[now(a) for a in eqn.invars], outvars=results))
+        reads = [now(a) for a in eqn.invars]
+        eqns.append(eqn.replace(invars=reads, outvars=results, source_info=place))
         moved.update(zip(eqn.outvars, results, strict=True))
     return [now(a) for a in inner.outvars]
 

@@ -59,6 +59,7 @@ class _Scope:
 
     def __init__(self, parent: _Scope | None, constants: Constants, is_lowered: Lowered) -> None:
         self.parent, self.constants, self.is_lowered = parent, constants, is_lowered
+        self.place: Any = None  # of the equation that is being decomposed
         self.eqns: list[JaxprEqn] = []
         self.captured: dict[int, Var] = {}
 
@@ -97,12 +98,22 @@ class _Scope:
         if name in _BODIES:
             return _BODIES[name](self, eqn, operands)
         if not self.is_lowered(eqn) and eqn.primitive.decompose is not None:
-            return self.call(_decomposition(eqn.primitive, operands, eqn.params), operands)
+            return self.decomposed(eqn, operands)
         return self.add(eqn, operands, eqn.params)
 
     def add(self, eqn: JaxprEqn, operands: Sequence[Atom], params: Any) -> list[Var]:
         results = [Var(v.aval) for v in eqn.outvars]
-        self.eqns.append(eqn.replace(invars=list(operands), outvars=results, params=params))
+        place = self.place or eqn.source_info
+        self.eqns.append(
+            eqn.replace(invars=list(operands), outvars=results, params=params, source_info=place)
+        )
+        return results
+
+    def decomposed(self, eqn: JaxprEqn, operands: list[Atom]) -> list[Atom]:
+        """Adds what an equation decomposes into; all of it stands where the equation stood."""
+        before, self.place = self.place, self.place or eqn.source_info
+        results = self.call(_decomposition(eqn.primitive, operands, eqn.params), operands)
+        self.place = before
         return results
 
     def fence(self, operands: list[Atom]) -> list[Atom]:
@@ -121,6 +132,7 @@ class _Scope:
     def body(self, closed: ClosedJaxpr) -> tuple[Jaxpr, _Scope]:
         """The flat body of a loop or branch, its captured constants not yet among its inputs."""
         scope = _Scope(self, self.constants, self.is_lowered)
+        scope.place = self.place
         inputs = [Var(v.aval) for v in closed.jaxpr.invars]
         outs = scope.inline(closed, dict(zip(closed.jaxpr.invars, inputs, strict=True)))
         return Jaxpr((), inputs, outs, scope.eqns, debug_info=closed.jaxpr.debug_info), scope

@@ -62,6 +62,26 @@ def compile_rule(rule: Rule) -> Pattern:
     return Pattern(rule, tuple(jaxpr.invars), makers, makers[jaxpr.outvars[0]])  # type: ignore
 
 
+def rule_text(rule: Rule) -> str:
+    """A rule as people write it, such as `sub(x, neg(y)) -> add(x, y)`."""
+    names = list(inspect.signature(rule.before).parameters)
+    hole = ShapedArray((), np.dtype(rule.dtype))
+    return " -> ".join(_expression(side, names, hole) for side in (rule.before, rule.after))
+
+
+def _expression(function: Callable[..., Any], names: Sequence[str], hole: ShapedArray) -> str:
+    """What a function computes, as nested calls."""
+    jaxpr, _ = trace_to_jaxpr(lambda *xs: [function(*xs)], [hole] * len(names))
+    texts = dict(zip(jaxpr.invars, names, strict=True))
+
+    def text(atom: Atom) -> str:
+        return texts[atom] if isinstance(atom, Var) else str(atom.val)
+
+    for eqn in jaxpr.eqns:
+        texts[eqn.outvars[0]] = f"{eqn.primitive.name}({', '.join(map(text, eqn.invars))})"
+    return text(jaxpr.outvars[0])
+
+
 class Known:
     """What is known of the variables of the jaxpr being rewritten: their makers, and their uses."""
 
@@ -101,8 +121,16 @@ class Rewriter:
                 self.patterns.setdefault(pattern.root.primitive.name, []).append(pattern)
         self.simplifiers = simplifiers
 
-    def rewrite(self, jaxpr: Jaxpr, in_bodies: Callable[..., JaxprEqn]) -> Jaxpr:
-        """`jaxpr` with all rules applied, also in the bodies that `in_bodies(eqn, f)` maps."""
+    def rewrite(
+        self,
+        jaxpr: Jaxpr,
+        in_bodies: Callable[..., JaxprEqn],
+        applied: Counter[Rule | Simplifier] | None = None,
+    ) -> Jaxpr:
+        """`jaxpr` with all rules applied, also in the bodies that `in_bodies(eqn, f)` maps.
+
+        applied: counts how often each rule or simplifier is, if given.
+        """
         known = Known(jaxpr)
         replaced: dict[Var, Atom] = {}
         eqns: list[JaxprEqn] = []
@@ -114,9 +142,9 @@ class Rewriter:
             operands = [current(a) for a in eqn.invars]
             if any(new is not old for new, old in zip(operands, eqn.invars, strict=True)):
                 eqn = eqn.replace(invars=operands)
-            found = self.replacement(eqn, known)
+            found = self.replacement(eqn, known, applied)
             if found is None:
-                eqn = in_bodies(eqn, lambda body: self.rewrite(body, in_bodies))
+                eqn = in_bodies(eqn, lambda body: self.rewrite(body, in_bodies, applied))
                 eqns.append(eqn)
                 known.makers.update(dict.fromkeys(eqn.outvars, eqn))
                 return
@@ -132,7 +160,9 @@ class Rewriter:
             add(eqn)
         return jaxpr.replace(eqns=eqns, outvars=[current(a) for a in jaxpr.outvars])
 
-    def replacement(self, eqn: JaxprEqn, known: Known) -> tuple[list[JaxprEqn], Atom] | None:
+    def replacement(
+        self, eqn: JaxprEqn, known: Known, applied: Counter[Rule | Simplifier] | None
+    ) -> tuple[list[JaxprEqn], Atom] | None:
         """Equations and their result, which may stand for the single result of `eqn`."""
         if len(eqn.outvars) != 1 or eqn.effects:
             return None
@@ -140,13 +170,18 @@ class Rewriter:
             found = simplifier(eqn, known)
             if found is not None:
                 operands, function = found if isinstance(found, tuple) else ([found], lambda x: x)
-                return self.traced(eqn, function, operands)
+                made = self.traced(eqn, function, operands)
+                if made is not None and applied is not None:
+                    applied[simplifier] += 1
+                return made
         for pattern in self.patterns.get(eqn.primitive.name, ()):
             bound = match(pattern, eqn, known)
             if bound is not None:
                 operands = [bound[hole] for hole in pattern.holes]
                 made = self.traced(eqn, pattern.rule.after, operands)
                 if made is not None:
+                    if applied is not None:
+                        applied[pattern.rule] += 1
                     return made
         return None
 
@@ -165,7 +200,10 @@ class Rewriter:
         result = now(inner.outvars[0])
         if type_key(result.aval) != type_key(eqn.outvars[0].aval):
             return None
-        return [e.replace(invars=[now(a) for a in e.invars]) for e in inner.eqns], result
+        place = eqn.source_info
+        return [
+            e.replace(invars=[now(a) for a in e.invars], source_info=place) for e in inner.eqns
+        ], result
 
 
 def match(pattern: Pattern, eqn: JaxprEqn, known: Known) -> dict[Var, Atom] | None:

@@ -26,6 +26,7 @@ import numpy as np
 
 from frit import config
 from frit.backends.llvm import driver, engine, openblas
+from frit.backends.llvm.clock import Clock
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
 from frit.codegen import grouping, lapack, lower, units
@@ -35,14 +36,24 @@ from frit.codegen.buffers_check import check_buffers
 from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
 from frit.codegen.loops_check import print_function
 from frit.codegen.nests import RULES
+from frit.codegen.refusals import Decisions
 from frit.codegen.scalars import element_type
 from frit.errors import LoweringError
 from frit.ir.check import check_jaxpr
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, storage_of
 from frit.ir.types import ShapedArray, typeof
 from frit.optimize.fingerprint import Constants, closed_key
-from frit.optimize.passes import optimize
+from frit.optimize.passes import Rewrites, optimize
 from frit.runtime.program import Executable, Program, ReferenceProgram
+
+
+@dataclass
+class Notes:
+    """What the stages did, and how long each took in seconds, for those who ask."""
+
+    rewrites: Rewrites = field(default_factory=Rewrites)
+    decisions: Decisions = field(default_factory=Decisions)
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,7 @@ class Compilation:
     """A program on its way through the stages; each fills what is its own.
 
     given: how many of the constants came with the program; decompositions may add more.
+    notes: filled by the stages, if given.
     """
 
     closed: ClosedJaxpr
@@ -63,6 +75,7 @@ class Compilation:
     text: str = ""
     imported: tuple[str, ...] = ()
     executable: Executable = field(default=None)  # type: ignore[assignment]
+    notes: Notes | None = None
 
 
 @dataclass(frozen=True)
@@ -89,12 +102,16 @@ def _needs_no_decomposition(eqn: JaxprEqn) -> bool:
 
 def _optimize(subject: Compilation) -> Compilation:
     expansion_of = lapack.expansion_of
-    jaxpr = optimize(subject.closed, subject.constants, _needs_no_decomposition, expansion_of)
+    rewrites = None if subject.notes is None else subject.notes.rewrites
+    jaxpr = optimize(
+        subject.closed, subject.constants, _needs_no_decomposition, expansion_of, rewrites
+    )
     return replace(subject, jaxpr=jaxpr)
 
 
 def _group(subject: Compilation) -> Compilation:
-    return replace(subject, plan=grouping.make_plan(subject.jaxpr, is_lowered))
+    decisions = None if subject.notes is None else subject.notes.decisions
+    return replace(subject, plan=grouping.make_plan(subject.jaxpr, is_lowered, decisions))
 
 
 def _lower(subject: Compilation) -> Compilation:
@@ -140,6 +157,17 @@ def _assign(subject: Compilation) -> Compilation:
 
 
 def _emit(subject: Compilation) -> Compilation:
+    text, imported = emit_module(subject)
+    return replace(subject, text=text, imported=imported)
+
+
+def emit_module(
+    subject: Compilation, clock_of: Callable[[Module], Clock] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The LLVM text of a program's kernels and driver, and the symbols it imports.
+
+    clock_of: gives the clock of a driver that measures its statements.
+    """
     target = engine.default_engine().target
     module = Module(has_fma=target.has_fma)
     functions = subject.functions
@@ -150,8 +178,9 @@ def _emit(subject: Compilation) -> Compilation:
         function = functions[id(kernel)]
         return function.name, function.fallible
 
-    imported = driver.emit_driver(module, subject.buffers, symbol_of, _threads_of)
-    return replace(subject, text=module.render(), imported=tuple(sorted(imported)))
+    clock = None if clock_of is None else clock_of(module)
+    imported = driver.emit_driver(module, subject.buffers, symbol_of, _threads_of, clock)
+    return module.render(), tuple(sorted(imported))
 
 
 def _threads_of(work: int) -> int | None:
@@ -164,28 +193,34 @@ def _threads_of(work: int) -> int | None:
 
 
 def _load(subject: Compilation) -> Compilation:
+    types = [_array_type(t) for t in subject.jaxpr.out_avals]
+    executable = load_module(subject, subject.text, subject.imported, types)
+    return replace(subject, executable=executable)
+
+
+def load_module(
+    subject: Compilation, text: str, imported: Sequence[str], outputs: Sequence[ShapedArray]
+) -> Executable:
+    """Machine code of a program's LLVM text, whose entry writes `outputs`."""
     symbols = engine.default_engine().symbols
-    for name in subject.imported:
+    for name in imported:
         address = openblas.address(name)
         if address is not None:
             symbols.add(name, address)
-    code = engine.default_engine().compile(
-        subject.text, exported=(driver.ENTRY,), imported=subject.imported
-    )
+    code = engine.default_engine().compile(text, exported=(driver.ENTRY,), imported=imported)
     pointer = ctypes.c_void_p
     entry = code.function(driver.ENTRY, ctypes.c_int32, pointer, pointer, pointer)
     plan = subject.buffers
-    executable = Executable(
+    return Executable(
         entry,
-        [_array_type(t) for t in subject.jaxpr.out_avals],
+        outputs,
         subject.constants.values[subject.given :],
         plan.constants,
         driver.arena_bytes(plan),
         plan.callbacks,
         plan.donated_outputs,
-        subject.text,
+        text,
     )
-    return replace(subject, executable=executable)
 
 
 def _array_type(aval: Any) -> ShapedArray:
@@ -223,6 +258,8 @@ def run_stage(stage: Stage, subject: Compilation) -> Compilation:
     start = time.perf_counter()
     result = stage.run(subject)
     spent = time.perf_counter() - start
+    if subject.notes is not None:
+        subject.notes.seconds[stage.name] = spent
     if config.check.value:
         stage.check(result)
     if stage.name in config.show.value.split(","):
@@ -257,6 +294,7 @@ def compile_jaxpr(
             )
     constants = Constants()
     structure = closed_key(closed, constants)
+    given = len(constants.values)
     flags = tuple(map(bool, donated)) if donated is not None else (False,) * len(closed.in_avals)
     key = (structure, flags, config.fast_math.value, config.num_threads.value)
     with _lock:
@@ -264,24 +302,40 @@ def compile_jaxpr(
         if executable is not None:
             _cache.move_to_end(key)
     if executable is None:
-        executable = _compile(Compilation(closed, constants, flags, len(constants.values)))
+        subject = Compilation(closed, constants, flags, given)
+        executable = _compile(subject).executable
         with _lock:
             _cache[key] = executable
             while len(_cache) > CACHE_SIZE:
                 _cache.popitem(last=False)
-    arrays = [
-        np.ascontiguousarray(storage_of(c, typeof(c))).reshape(np.shape(c))
-        for c in constants.values
-    ]
-    return Program(executable, arrays, closed.in_avals)
+    return Program(executable, _arrays(constants.values[:given]), closed.in_avals)
 
 
-def _compile(subject: Compilation) -> Executable:
+def compile_noted(closed: ClosedJaxpr) -> tuple[Compilation, Program, Notes]:
+    """A closed jaxpr compiled anew, what each stage made, and what each did.
+
+    The caller sees to it that dimensions are known, as those of a call with arrays are.
+    Raises LoweringError where an equation cannot be compiled.
+    """
+    constants, notes = Constants(), Notes()
+    closed_key(closed, constants)
+    flags = (False,) * len(closed.in_avals)
+    given = len(constants.values)
+    subject = _compile(Compilation(closed, constants, flags, given, notes=notes))
+    program = Program(subject.executable, _arrays(constants.values[:given]), closed.in_avals)
+    return subject, program, notes
+
+
+def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
+    return [np.ascontiguousarray(storage_of(c, typeof(c))).reshape(np.shape(c)) for c in values]
+
+
+def _compile(subject: Compilation) -> Compilation:
     if "jaxpr" in config.show.value.split(","):
         print(f"---- jaxpr\n{subject.closed}", file=sys.stderr)
     for stage in STAGES:
         subject = run_stage(stage, subject)
-    return subject.executable
+    return subject
 
 
 def clear_cache() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.backends.llvm import clock as stopwatch
 from frit.backends.llvm import openblas
 from frit.backends.llvm.builder import F32, F64, I8, I32, I64, PTR, VOID, Builder, Module, constant
 from frit.backends.llvm.values import Value, integer
@@ -54,18 +55,23 @@ def emit_driver(
     plan: BufferPlan,
     symbol_of: Callable[[Any], tuple[str, bool]],
     threads_of: Callable[[int], int | None],
+    clock: stopwatch.Clock | None = None,
 ) -> set[str]:
     """Adds the entry to `module`; returns the library symbols it imports.
 
     symbol_of: a kernel's LLVM function and whether it returns a status. threads_of: how many
     threads a library call of so many multiplications should use; None to leave them alone.
+    clock: measures each statement, if given.
     """
-    driver = _Driver(module, pointer_bytes(plan), symbol_of, threads_of)
+    driver = _Driver(module, pointer_bytes(plan), symbol_of, threads_of, clock)
     made = module.function(ENTRY, I32, [PTR, PTR, PTR])
     builder = Builder(made)
     context, inputs, outputs = made.parameters
     arena = builder.load(PTR, context)
     emitter = _Function(driver, builder, (context, arena, inputs, outputs))
+    if clock is not None:
+        clock.begin(builder, outputs)
+        driver.imported.add(stopwatch.SYMBOL)
     emitter.statements(plan.statements)
     builder.ret(constant(I32, 0))
     return driver.imported
@@ -80,9 +86,10 @@ class _Driver:
         cells: int,
         symbol_of: Callable[[Any], tuple[str, bool]],
         threads_of: Callable[[int], int | None],
+        clock: stopwatch.Clock | None,
     ) -> None:
         self.module, self.cells, self.symbol_of = module, cells, symbol_of
-        self.threads_of = threads_of
+        self.threads_of, self.clock = threads_of, clock
         self.parts = 0
         self.imported: set[str] = set()
         self.libraries: dict[Any, str] = {}
@@ -129,7 +136,16 @@ class _Function:
         for statement in statements:
             if isinstance(statement, Same):
                 continue
-            _EMIT[type(statement)](self, statement)
+            if self.driver.clock is None:
+                _EMIT[type(statement)](self, statement)
+            else:
+                self.measured(statement, self.driver.clock)
+
+    def measured(self, statement: Any, clock: stopwatch.Clock) -> None:
+        """A statement between two looks at the clock."""
+        row, start = clock.row(statement), clock.now(self.b, self.outputs)
+        _EMIT[type(statement)](self, statement)
+        clock.charge(self.b, self.outputs, row, start)
 
     # addresses
 
