@@ -1,14 +1,16 @@
 """Runs the loop language slowly, one element at a time, checking what machine code cannot.
 
     bounds          every access lies inside its buffer
-    initialisation  nothing is read that was never written
+    initialisation  nothing is read that was never written, and every result is written in full
     races           iterations of a parallel or vector loop touch no element that another one writes
+    overlap         two buffers are the same memory, element for element, or distinct
 
 It is the oracle that tells a lowering bug (wrong here too) from an LLVM bug (wrong only there).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +47,37 @@ def interpret(function: Function, arguments: Any, extents: Any = (), symbols: An
     arguments: an array for each parameter, or None for memory that holds nothing yet. extents: an
     int for each `Extent`. symbols: name -> Python function for each `Call`. Raises LoopFault.
     """
-    run = _Run(function, arguments, extents, symbols or {})
-    with np.errstate(all="ignore"):
-        run.body(function.body)
+    memory = {}
+    for buffer, argument in zip(function.parameters, arguments, strict=True):
+        if argument is not None:
+            argument = np.array(argument, copy=True).reshape(-1)
+        memory[id(buffer)] = argument
+    run = _Run(function, memory, set(), extents, symbols or {}, evaluate)
+    run.start()
     return [run.memory[id(buffer)].data for buffer in function.parameters]
+
+
+def interpret_in_place(
+    function: Function, memory: Sequence[Any], given: Sequence[bool], operate: Callable[..., Any]
+) -> None:
+    """Runs a function on a flat array for each parameter, which it changes.
+
+    given: whether an array holds something. Arrays may be one memory, then what holds for one of
+    them holds for all. operate: `evaluate` of `scalars`, or its like. Raises LoopFault, also where
+    an argument is not written in full.
+    """
+    arrays = dict(zip(map(id, function.parameters), memory, strict=True))
+    empty = {id(b) for b, known in zip(function.parameters, given, strict=True) if not known}
+    run = _Run(function, arrays, empty, (), {}, operate)
+    run.start()
+    for buffer in function.parameters:
+        written = run.memory[id(buffer)].written
+        if buffer.space == "argument" and not written.all():
+            missing = np.flatnonzero(~written)
+            raise LoopFault(
+                f"kernel {function.name}: {missing.size} of the {written.size} elements of "
+                f"{buffer.name} are never written, the first is {missing[0]}"
+            )
 
 
 class _Memory:
@@ -62,36 +91,67 @@ class _Memory:
         self.writers: dict[int, Any] = {}
         self.readers: dict[int, list[Any]] = {}
 
+    def share(self, other: _Memory) -> None:
+        """Says that two buffers are one memory: who touches one touches the other."""
+        other.written |= self.written
+        self.written, self.writers, self.readers = other.written, other.writers, other.readers
+
 
 class _Run:
-    def __init__(self, function: Function, arguments: Any, extents: Any, symbols: Any) -> None:
+    def __init__(
+        self,
+        function: Function,
+        arrays: dict[int, Any],
+        empty: set[int],
+        extents: Any,
+        symbols: Any,
+        operate: Any,
+    ) -> None:
         self.function = function
         self.symbols = symbols
+        self.operate = operate
         self.values = {}
         self.path: tuple[Any, ...] = ()
         self.loops = 0
         for extent, number in zip(function.extents, extents, strict=True):
             self.values[id(extent)] = int(number)
-        given = dict(zip(map(id, function.parameters), arguments, strict=True))
-        self.memory = {
-            id(buffer): self.make_memory(buffer, given.get(id(buffer)))
-            for buffer in function.buffers
-        }
+        self.memory: dict[int, _Memory] = {}
+        for buffer in function.buffers:
+            array = arrays.get(id(buffer))
+            made = self.make_memory(buffer, array, id(buffer) not in empty)
+            if array is not None:
+                self.find_overlap(buffer, made)
+            self.memory[id(buffer)] = made
 
-    def make_memory(self, buffer: Buffer, argument: Any) -> Any:
+    def make_memory(self, buffer: Buffer, data: Any, given: bool) -> Any:
         size = 1
         for extent in buffer.shape:
             size *= extent if isinstance(extent, int) else self.number(extent)
         dtype = element_type(buffer.dtype)
-        if argument is None:
+        if data is None:
             return _Memory(np.zeros(size, dtype), False)
-        data = np.array(argument, copy=True).reshape(-1)
         if data.dtype != dtype or data.size != size:
             raise LoopFault(
                 f"kernel {self.function.name}: buffer {buffer.name} is {buffer.dtype}[{size}], "
                 f"got {data.dtype}[{data.size}]"
             )
-        return _Memory(data, True)
+        return _Memory(data, given)
+
+    def find_overlap(self, buffer: Buffer, made: _Memory) -> None:
+        """Joins memory with what it shares; raises where elements do not fall on elements."""
+        for other in self.function.buffers:
+            known = self.memory.get(id(other))
+            if known is None or not np.may_share_memory(known.data, made.data):
+                continue
+            if _place(known.data) != _place(made.data):
+                raise LoopFault(
+                    f"kernel {self.function.name}: {buffer.name} and {other.name} overlap"
+                )
+            made.share(known)
+
+    def start(self) -> None:
+        with np.errstate(all="ignore"):
+            self.body(self.function.body)
 
     # values
 
@@ -166,7 +226,7 @@ class _Run:
                 self.put(item, self.read(item) if self.enabled(item) else zero)
             case Apply(op=op, operands=operands, params=params):
                 numbers = [self.get(operand) for operand in operands]
-                self.put(item, evaluate(op, numbers, item.dtype, params))
+                self.put(item, self.operate(op, numbers, item.dtype, params))
             case Select(condition=condition, on_true=x, on_false=y):
                 chosen = np.where(self.get(condition), self.get(x), self.get(y))
                 self.put(item, chosen[()])
@@ -179,7 +239,7 @@ class _Run:
                 vector = np.atleast_1d(self.get(operand))
                 while vector.size > 1:
                     half = vector.size // 2
-                    vector = evaluate(op, [vector[:half], vector[half:]], item.dtype, {})
+                    vector = self.operate(op, [vector[:half], vector[half:]], item.dtype, {})
                 self.put(item, vector[0])
             case Store(value=value):
                 if self.enabled(item):
@@ -187,7 +247,8 @@ class _Run:
             case Update(value=value, op=op):
                 if self.enabled(item):
                     old = self.read(item)
-                    self.write(item, evaluate(op, [old, self.get(value)], value.dtype, {}))
+                    new = self.operate(op, [old, self.get(value)], value.dtype, {})
+                    self.write(item, new)
             case For():
                 self.loop(item)
             case While():
@@ -250,6 +311,10 @@ class _Run:
             else:
                 given.append(self.get(argument))
         self.put(item.status, np.int32(self.symbols[item.symbol](*given) or 0))
+
+
+def _place(array: Any) -> Any:
+    return array.__array_interface__["data"][0], array.size, array.itemsize
 
 
 def _races(one: Any, other: Any) -> bool:
