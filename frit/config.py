@@ -156,6 +156,11 @@ disable_jit = _setting(
 debug_nans = _setting("debug_nans", bool, False, "raise FloatingPointError where a NaN is made")
 debug_infs = _setting("debug_infs", bool, False, "raise FloatingPointError where an inf is made")
 check_tracer_leaks = _setting("check_tracer_leaks", bool, False, "look for leaked tracers")
+captures = _setting(
+    "captures", str, "retrace",
+    "what a call does when a value that its trace read from outside has changed",
+    choices=("retrace", "warn", "error", "freeze"),
+)  # fmt: skip
 explain_cache_misses = _setting("explain_cache_misses", bool, False, "log why a call retraces")
 log_compiles = _setting("log_compiles", bool, False, "log each trace and compilation")
 enable_checks = _setting("enable_checks", bool, False, "verify every jaxpr that is made")
@@ -221,6 +226,10 @@ backend = _setting(
 num_threads = _setting(
     "num_threads", int, 1, "threads that a product or factorization may use; 0: BLAS decides"
 )
+tape_bytes = _setting(
+    "tape_bytes", int, 0,
+    "bytes that the tapes of differentiated while loops may take; 0: nine tenths of what is free",
+)  # fmt: skip
 target = _setting("target", str, "", "CPU to compile for, as LLVM names it; empty: this one")
 
 

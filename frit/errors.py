@@ -200,6 +200,14 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic dimensions has no answer that holds for all their values."""
 
 
+class CaptureChangedError(RuntimeError):
+    """A value that a compiled function read from outside changed, under captures="error"."""
+
+
+class CaptureChangedWarning(UserWarning):
+    """A value that a compiled function read from outside changed, or keeps changing."""
+
+
 class LoweringError(NotImplementedError):
     """An equation has no lowering to machine code."""
 

@@ -46,7 +46,7 @@ def checkpoint(
         dynamic = tuple(x for i, x in enumerate(args) if i not in numbers)
         leaves, tree = trees.flatten((dynamic, kwargs))
         label = signatures.function_name(fun)
-        static = tuple(StaticValue(args[n], f"number {n}", label) for n in sorted(numbers))
+        static = tuple((n, StaticValue(args[n], f"number {n}", label)) for n in sorted(numbers))
 
         def full(given: Any, keywords: Any) -> Any:
             rest = iter(given)

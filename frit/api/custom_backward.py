@@ -60,6 +60,8 @@ class custom_vjp:
     bwd(*nondiff, residuals, cotangent) -> cotangents of the arguments
     """
 
+    followed = ("fun", "fwd", "bwd")
+
     def __init__(
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),

@@ -35,6 +35,8 @@ class custom_jvp:
     2.0
     """
 
+    followed = ("fun", "jvp")
+
     def __init__(
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),

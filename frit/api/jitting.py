@@ -7,7 +7,7 @@ import inspect
 import operator
 import weakref
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from frit import config, trees
@@ -25,6 +25,7 @@ from frit.runtime.array import Array
 from frit.runtime.cache import StaticValue
 from frit.runtime.dispatch import QuickCall, contents_of, quick_call, type_of
 from frit.runtime.execute import execute, program_of
+from frit.runtime.guards import NO_GUARDS, Change, Guards
 from frit.transforms.trace import trace_closed
 
 CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
@@ -47,6 +48,8 @@ cache.call_on_clear(_forget_quick_calls)
 class JitFunction:
     """A function that is traced and compiled for each new signature of its arguments."""
 
+    followed = ("_function",)
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -55,6 +58,7 @@ class JitFunction:
         signature: inspect.Signature | None,
         inline: bool,
         keep_unused: bool,
+        captures: str | None = None,
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         # Attributes of the function are kept, but for those that would hide ours.
@@ -69,8 +73,8 @@ class JitFunction:
         # Marks that differ by number and by name make the spelling of a call matter.
         agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
         self._spelling = signature if agree else None
-        self._inline, self._keep_unused = inline, keep_unused
-        self._quick: dict[Any, tuple[QuickCall, Any, Any]] = {}
+        self._inline, self._keep_unused, self._captures = inline, keep_unused, captures
+        self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards]] = {}
         _jitted.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -85,7 +89,7 @@ class JitFunction:
         # Types are told by identity here: equal types that are other objects take the long way.
         key = (tree.spec, trace_settings(), *map(id, map(type_of, leaves)))
         found = self._quick.get(key)
-        if found is not None:
+        if found is not None and found[3].hold(self._function, ()):
             results = found[0](tuple(map(contents_of, leaves)))
             if results is not None:
                 return found[1].unflatten(results)
@@ -125,7 +129,9 @@ class JitFunction:
             if len(self._quick) >= cache.ENTRIES_PER_FUNCTION:
                 self._quick.clear()
             # The types are held, so that their identities stay theirs.
-            self._quick[key] = (quick, entry.out_tree, tuple(map(type_of, arrays)))
+            held = tuple(map(type_of, arrays))
+            guards = NO_GUARDS if self._policy() == "freeze" else entry.guards
+            self._quick[key] = (quick, entry.out_tree, held, guards)
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
         call = self._bound(args, kwargs)
@@ -144,24 +150,32 @@ class JitFunction:
         if full is not None:
             call = _Call(self, *full)
             types = signatures.types_of_leaves(call.leaves, call.info)
-            key = cache.make_key("jit", types, call.tree, call.static)
-            if key in cache.traces_of(self._function).entries:
+            key = self._key(call, types)
+            if key in cache.traces_of(self._function).by_call:
                 return call
         return _Call(self, args, kwargs)
 
     def _entry(self, call: _Call) -> tuple[cache.Entry, list[Any]]:
         types = signatures.types_of_leaves(call.leaves, call.info)
-        key = cache.make_key("jit", types, call.tree, call.static)
+        key = self._key(call, types)
 
-        def explain(traces: cache.FunctionTraces) -> None:
-            misses.log_miss(self._function, key, traces, call.info())
+        def explain(traces: cache.FunctionTraces, changes: Sequence[Change]) -> None:
+            misses.log_miss(self._function, key, traces, changes, call.info())
 
         return cache.trace_once(
             self._function,
             key,
             lambda: self._trace(call, types),
+            self._captures,
             explain if config.explain_cache_misses.value else None,
         )
+
+    def _key(self, call: _Call, types: Any) -> cache.CacheKey:
+        frozen = ("frozen captures",) if self._policy() == "freeze" else None
+        return cache.make_key("jit", types, call.tree, call.static, frozen)
+
+    def _policy(self) -> str:
+        return self._captures or config.captures.value  # type: ignore[no-any-return]
 
     def _trace(self, call: _Call, types: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
         out: list[Any] = []
@@ -222,15 +236,16 @@ class JitFunction:
 
     def __reduce__(self) -> Any:
         return _rebuild, (
-            self._function, self._static, self._donated, self._inline, self._keep_unused
+            self._function, self._static, self._donated, self._inline, self._keep_unused,
+            self._captures,
         )  # fmt: skip
 
 
 def _rebuild(
-    function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool
+    function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool, captures: str | None
 ) -> JitFunction:
     return JitFunction(
-        function, static, donated, signatures.signature_of(function), inline, keep_unused
+        function, static, donated, signatures.signature_of(function), inline, keep_unused, captures
     )
 
 
@@ -320,12 +335,17 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
     compiler_options: Any = None,
+    captures: str | None = None,
 ) -> Any:
     """`fun`, traced once for each signature of its arguments and run as machine code.
 
     Static arguments are part of the signature by value and must be hashable; donated ones give
     their buffers up.  Positional, keyword and default spellings of a call share one trace.  The
-    values of globals and closures are those read when the function was traced.
+    globals, closures and attributes that the function reads are part of the signature too.
+
+    captures: what a call does when one of those has changed since the trace: "retrace" (the
+    setting's default), "warn" and keep the compiled value, "error" (CaptureChangedError), or
+    "freeze": keep the compiled value without a word.
 
     >>> import frit as jax
     >>> jax.jit(lambda x: x * 2)(3.0)
@@ -341,6 +361,7 @@ def jit(
             keep_unused=keep_unused,
             inline=inline,
             compiler_options=compiler_options,
+            captures=captures,
         )
     signatures.check_callable(fun, "jit")
     signature = signatures.signature_of(fun)
@@ -353,7 +374,9 @@ def jit(
     donated = signatures.resolve_marked(fun, signature, donate_argnums, donate_argnames, "donate")
     signatures.check_disjoint(static, donated)
     aot.check_compiler_options(compiler_options)
-    return JitFunction(fun, static, donated, signature, inline, keep_unused)
+    if captures is not None:
+        config.captures.check(captures)
+    return JitFunction(fun, static, donated, signature, inline, keep_unused, captures)
 
 
 def shape_struct(aval: Any) -> ShapeDtypeStruct:

@@ -10,26 +10,34 @@ from typing import Any
 from frit import config, errors, trees
 from frit.ir.jaxpr import DebugInfo
 from frit.runtime.cache import CacheKey, FunctionTraces
+from frit.runtime.guards import Change
 
 logger = logging.getLogger("frit.runtime")
 _seen_at: dict[tuple[str, str], weakref.ref[Any]] = {}
 _OWN = ("frit.",)
 
 
-def log_miss(function: Any, key: CacheKey, traces: FunctionTraces, info: DebugInfo) -> None:
+def log_miss(
+    function: Any, key: CacheKey, traces: FunctionTraces, changes: Sequence[Change], info: DebugInfo
+) -> None:
     """Logs why `function` is traced for `key`; nothing for functions of frit itself."""
     if (getattr(function, "__module__", None) or "").startswith(_OWN):
         return
     frame = errors.user_frame()
     at = "" if frame is None else f" at {frame.f_code.co_filename}:{frame.f_lineno}"
-    logger.warning(f"TRACING CACHE MISS{at}:\n" + explanation(function, key, traces, info))
+    logger.warning(f"TRACING CACHE MISS{at}:\n" + explanation(function, key, traces, changes, info))
 
 
-def explanation(function: Any, key: CacheKey, traces: FunctionTraces, info: DebugInfo) -> str:
+def explanation(
+    function: Any, key: CacheKey, traces: FunctionTraces, changes: Sequence[Change], info: DebugInfo
+) -> str:
     """Why there is no trace for `key` among `traces`."""
     defined = f"{info.function} defined at {info.place}" if info.place else info.function
     if not traces.entries:
         return _first_trace(function, info, defined)
+    if changes:
+        lines = [f"  for {defined}", "  values read from outside the arguments changed:"]
+        return "\n".join([*lines, *(f"  * {change}" for change in changes)])
     # Of equally close keys, the latest.
     earlier = list(reversed(traces.entries))
     closest = min(earlier, key=lambda k: _distance(key, k))

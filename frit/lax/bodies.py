@@ -8,10 +8,9 @@ from typing import Any
 from frit import errors, trees
 from frit.api import signatures
 from frit.ir.jaxpr import ClosedJaxpr, Var
-from frit.ir.primitive import Tracer
 from frit.ir.types import ShapedArray
 from frit.runtime import cache
-from frit.transforms.trace import trace_to_jaxpr
+from frit.transforms.trace import all_constants_as_operands, trace_to_jaxpr
 
 
 def trace_body(
@@ -27,19 +26,10 @@ def trace_body(
             function, signatures.signature_of(function), example, {}, purpose
         )
         jaxpr, consts = trace_to_jaxpr(flat, types, info)
-        return jaxpr, consts, out[0]
+        closed, captured = all_constants_as_operands(jaxpr, consts)
+        return closed, captured, out[0]
 
-    key = cache.make_key(purpose, types, tree)
-    traces = cache.traces_of(function)
-    found = traces.find(key)
-    if found is not None:
-        return found, found.extra["captured"]
-    jaxpr, consts, out_tree = trace()
-    opened = jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars])
-    entry = cache.Entry(key, ClosedJaxpr(opened), out_tree, 0.0, extra={"captured": consts})
-    if not any(isinstance(c, Tracer) for c in consts):
-        traces.add(entry)
-    return entry, consts
+    return cache.trace_once(function, cache.make_key(purpose, types, tree), trace)
 
 
 class _Positional:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from frit import config, errors, trees
-from frit.api import signatures
 from frit.api.mapping import vmap
 from frit.ir import dtypes
 from frit.ir.jaxpr import ClosedJaxpr, drop_unused_equations
@@ -350,9 +349,7 @@ def fori_loop(
             i, value = loop_carry
             return (add(i, one), body_fun(i, value)), None
 
-        step.__name__ = signatures.function_name(body_fun)
-        # Keyed by the user's function, so that the loop is traced once.
-        body = _wrapped(body_fun, f"fori_step {dtype}", step)
+        body = cache.Adapted(body_fun, f"fori_step {dtype}", step)
         (_, result), _ = scan(
             body, (lower, init_val), None, length=length, unroll=1 if unroll is None else unroll
         )
@@ -363,26 +360,13 @@ def fori_loop(
         i, end, value = loop_carry
         return add(i, one), end, body_fun(i, value)
 
-    body = _wrapped(body_fun, f"fori_while {dtype}", advance)
+    body = cache.Adapted(body_fun, f"fori_while {dtype}", advance)
     _, _, result = while_loop(_below, body, (lower, upper, init_val))
     return result
 
 
 def _below(value: Any) -> Any:
     return lt(value[0], value[1])
-
-
-def _wrapped(function: Any, kind: str, made: Any) -> Any:
-    """`made`, or what was made earlier from the same function, so that traces are shared."""
-    traces = cache.traces_of(function)
-    key = cache.make_key(kind, (), None)
-    found = traces.entries.get(key)
-    if found is None:
-        traces.add(
-            cache.Entry(key, ClosedJaxpr.__new__(ClosedJaxpr), None, 0.0, extra={"made": made})
-        )
-        return made
-    return found.extra["made"]
 
 
 def _common_bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
