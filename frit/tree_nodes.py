@@ -1,7 +1,7 @@
 """What a container is: the registry of classes, the keys of their children, one level at a time.
 
 tuple, list, dict, OrderedDict, defaultdict, namedtuples and None are containers, as are registered
-classes; everything else is a leaf.
+classes, deques and C's named tuples (`time.struct_time`); everything else is a leaf.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def one_level(tree: Any) -> list[tuple[Any, Any]] | None:
     spec = optree.tree_structure(tree, namespace=NAMESPACE)
     if spec.is_leaf():
         return None
-    children = optree.tree_children(tree, namespace=NAMESPACE)
-    return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)]
+    inside = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)[0]
+    return [(FlattenedIndexKey(i), c) for i, c in enumerate(inside)]
 
 
 def _sorted_keys(mapping: Any) -> list[Any]:
@@ -170,10 +170,14 @@ def register_node(
     """Makes a class a container: `flatten(x) -> (children, metadata)`, and back."""
     _guard_class(kind)
     REGISTRY[kind] = Registration(flatten_function, unflatten_function, flatten_with_keys)
+
+    def rebuild(meta: Any, children: Any) -> Any:
+        return unflatten_function(meta.data, children)
+
     optree.register_pytree_node(
         kind,
         lambda node: _checked(kind, flatten_function(node)),
-        lambda meta, children: unflatten_function(meta.data, children),
+        rebuild,
         namespace=NAMESPACE,
     )
 

@@ -3,7 +3,8 @@
     flatten({"a": 1, "b": (2, None)})  ->  [1, 2], PyTreeDef({'a': *, 'b': (*, None)})
 
 tuple, list, dict, OrderedDict, defaultdict, namedtuples and None are nodes, as are registered
-classes; everything else is a leaf.  A path is a tuple of keys, one for each level.
+classes, deques and C's named tuples; everything else is a leaf.  A path is a tuple of keys, one
+for each level.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _rebuild(example: Any) -> PyTreeDef:
 
 def _outer_data(spec: optree.PyTreeSpec) -> Any:
     """What optree holds about the outermost container."""
-    outer = spec.one_level()
+    outer: Any = spec.one_level()
     found: list[Any] = []
     outer.walk([0] * outer.num_leaves, lambda kind, data, children: found.append(data), None)
     return found[0]

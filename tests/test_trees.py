@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import time
 
 import numpy as np
 import pytest
@@ -165,3 +166,10 @@ def test_unravel_functions_of_equal_trees_are_equal():
     np.testing.assert_array_equal(unravel(flat)["b"][0], np.ones((2, 2)))
     with pytest.raises(TypeError, match=r"given array of shape \(3,\), but expected shape \(7,\)"):
         unravel(jnp.ones(3))
+
+
+def test_deques_and_c_named_tuples_have_paths():
+    for tree, size in (collections.deque([1, 2]), 2), (time.gmtime(0), 9):
+        assert len(jax.tree.leaves(tree)) == size
+        keys = [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(tree)]
+        assert keys == [f"[<flat index {i}>]" for i in range(size)]

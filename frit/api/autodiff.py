@@ -320,7 +320,7 @@ class _VJPStatic:
 trees.register_node(
     VJP,
     lambda f: ((f.args_res, f.opaque_residuals), f._static),
-    lambda static, children: VJP(*children, static),
+    lambda static, children: VJP(children[0], children[1], static),
 )
 
 
@@ -460,10 +460,11 @@ class TransposedMap:
             )
         for ct, v in zip(leaves, static.jaxpr.outvars, strict=True):
             have: Any = typeof(ct)
-            if (have.shape, have.dtype) != (v.aval.shape, v.aval.dtype):
+            want: Any = v.aval
+            if (have.shape, have.dtype) != (want.shape, want.dtype):
                 raise TypeError(
                     "cotangent type does not match function output, expected "
-                    f"{v.aval.str_short()} but got {have.str_short()}"
+                    f"{want.str_short()} but got {have.str_short()}"
                 )
         operands = [LinearOperand(t) for t in static.in_types]
         found = backward_pass(static.jaxpr, self.consts, operands, leaves)

@@ -288,7 +288,8 @@ def broadcast_flattened_prefix_with_treedef(
 
 def convert_element_type(x: Any, new_dtype: Any = None, weak_type: bool = False, **_: Any) -> Any:
     """x as `new_dtype` (its own for None), weakly typed or not."""
-    dtype = types.typeof(x).dtype if new_dtype is None else dtypes.canonicalize(new_dtype)
+    held: Any = types.typeof(x)
+    dtype = held.dtype if new_dtype is None else dtypes.canonicalize(new_dtype)
     return promotion.convert(x, dtype, weak_type)
 
 

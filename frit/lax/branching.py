@@ -126,16 +126,16 @@ def _choose(index: Any, functions: Sequence[Any], operands: tuple[Any, ...], who
     branches = tuple(
         _with_captures(e, captured, order, shared, out_types) for e, captured in traced
     )
-    operands = [*shared.values(), *leaves]
+    flat = [*shared.values(), *leaves]
     passed = _passed_through(branches)
     if passed:
         kept = [i for i in range(len(out_types)) if i not in passed]
         branches = tuple(_without_outputs(b, kept) for b in branches)
-        found = cond_p(index, *operands, branches=branches) if kept else []
-        results = {i: operands[j] for i, j in passed.items()}
+        found = cond_p(index, *flat, branches=branches) if kept else []
+        results = {i: flat[j] for i, j in passed.items()}
         results.update(zip(kept, found, strict=True))
         return entries[0].out_tree.unflatten([results[i] for i in range(len(out_types))])
-    return entries[0].out_tree.unflatten(cond_p(index, *operands, branches=branches))
+    return entries[0].out_tree.unflatten(cond_p(index, *flat, branches=branches))
 
 
 def _passed_through(branches: Sequence[ClosedJaxpr]) -> dict[int, int]:

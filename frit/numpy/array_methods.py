@@ -144,7 +144,8 @@ def _transpose(self: Any, *args: Any) -> Any:
     """x with its axes in the given order, reversed by default."""
     if not args:
         return shapes.transpose(self)
-    axes = args[0] if len(args) == 1 and (args[0] is None or np.iterable(args[0])) else args
+    is_whole = len(args) == 1 and (args[0] is None or np.iterable(args[0]))
+    axes: Any = args[0] if is_whole else args
     return shapes.transpose(self, axes)
 
 

@@ -61,7 +61,8 @@ def array(
             DeprecationWarning,
             stacklevel=2,
         )
-        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
+        given: list[Any] = [*args, *(copy, order, ndmin)[len(args) :]]
+        copy, order, ndmin = given
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     if dtype is not None:
@@ -173,10 +174,10 @@ def _from_sequence(object: Any, dtype: Any) -> Any:
 def _common_dtype(leaves: list[Any]) -> Any:
     if not leaves:
         return default_float()
-    kinds = {}
+    kinds: dict[tuple[Any, bool], None] = {}
     for leaf in leaves:
-        known = typeof(leaf if isinstance(leaf, (bool, int, float, complex)) or is_array(leaf)
-                       else np.asarray(leaf))  # fmt: skip
+        is_typed = isinstance(leaf, (bool, int, float, complex)) or is_array(leaf)
+        known: Any = typeof(leaf if is_typed else np.asarray(leaf))
         kinds[known.dtype, known.weak_type] = None
     return dtypes.promote(list(kinds))[0]
 

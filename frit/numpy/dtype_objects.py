@@ -94,7 +94,7 @@ def _kind_of(x: Any) -> tuple[Any, bool]:
         raise TypeError(
             f"result_type takes arrays, scalars and dtypes, got {x!r} of type {type(x)}"
         )
-    found = shaped_type(x)
+    found: Any = shaped_type(x)
     return found.dtype, getattr(found, "weak_type", False)
 
 

@@ -172,7 +172,7 @@ def einsum(
             x, letters = _contract_one(chosen[0], contracted, result, element[0])
         elif len(chosen) == 2:
             x, letters = _contract_two(
-                *chosen, contracted, result, element[0], _dot_general, precision
+                chosen[0], chosen[1], contracted, result, element[0], _dot_general, precision
             )
         else:
             raise NotImplementedError(

@@ -169,7 +169,7 @@ def _as_update(x: Any, values: Any) -> Any:
 
 
 def _warn_if_unsafe(x: Any, values: Any) -> None:
-    found = typeof(values)
+    found: Any = typeof(values)
     if isinstance(x.dtype, dtypes.ExtendedDType) or found.dtype == x.dtype:
         return
     wide = dtypes.promote([(x.dtype, False), (found.dtype, found.weak_type)])[0]

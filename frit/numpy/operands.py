@@ -78,8 +78,8 @@ def as_operand(x: Any) -> Any:
     if hasattr(x, "__jax_array__"):
         return as_operand(x.__jax_array__())
     if isinstance(x, (np.ndarray, np.generic)):
-        dtype = typeof(x).dtype
-        return x if x.dtype == dtype else x.astype(dtype)
+        held: Any = typeof(x)
+        return x if x.dtype == held.dtype else x.astype(held.dtype)
     return x
 
 
@@ -120,7 +120,8 @@ def ensure_arrays(name: str, *args: Any) -> list[Any]:
 
 def dtype_of(x: Any) -> Any:
     """The element type of an operand."""
-    return x.dtype if is_array(x) else typeof(x).dtype
+    held: Any = x if is_array(x) else typeof(x)
+    return held.dtype
 
 
 def shape_of(x: Any) -> tuple[Any, ...]:

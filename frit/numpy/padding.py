@@ -81,6 +81,10 @@ def _as_table(rows: list[Any], name: str) -> list[Any]:
     return table
 
 
+def _count(width: Any) -> int | Dim:
+    return width if isinstance(width, Dim) else operator.index(width)
+
+
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """`array` with elements added before and after along each axis.
 
@@ -93,9 +97,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     for pair in widths:
         if not all(isinstance(w, (int, np.integer, Dim)) for w in pair):
             raise TypeError("`pad_width` must be of integral type.")
-    widths = tuple(
-        tuple(w if isinstance(w, Dim) else operator.index(w) for w in pair) for pair in widths
-    )
+    widths = tuple((_count(before), _count(after)) for before, after in widths)
     if any(isinstance(w, int) and w < 0 for pair in widths for w in pair):
         raise ValueError("index can't contain negative values")
     if callable(mode):

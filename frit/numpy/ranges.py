@@ -69,7 +69,7 @@ def arange(
         dtype = common_type(*(v for v in (start, stop, step) if v is not None))[0]
     if stop is None:
         start, stop = 0, start
-    return _range(*(_number(v) for v in (start, stop, step)), dtype)
+    return _range(_number(start), _number(stop), _number(step), dtype)
 
 
 def _number(x: Any) -> Any:
@@ -215,8 +215,8 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     start, stop = (lax.convert_element_type(x, computed) for x in (start, stop))
     start, stop = broadcast_arrays(start, stop)
     direction = sign(start)
-    exponents = (log10(lax.div(x, direction)) for x in (start, stop))
-    sizes = logspace(*exponents, num, endpoint=endpoint, dtype=computed, axis=0)
+    first, last = (log10(lax.div(x, direction)) for x in (start, stop))
+    sizes = logspace(first, last, num, endpoint=endpoint, dtype=computed, axis=0)
     result = lax.mul(lax.broadcast_in_dim(direction, sizes.shape, range(1, sizes.ndim)), sizes)
     axis = canonical_axis(axis, result.ndim)
     if axis:

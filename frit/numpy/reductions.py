@@ -154,8 +154,9 @@ def _reduce(
     computed = (
         single_precision(result_dtype) if r.in_single_precision and dtype is None else result_dtype
     )
-    is_bool = dtypes.is_bool(computed) and r.over_bool is not None
-    over, join = (r.over_bool, r.join_bool) if is_bool else (r.over, r.join)
+    over, join = r.over, r.join
+    if dtypes.is_bool(computed):
+        over, join = r.over_bool or over, r.join_bool or join
     a = lax.convert_element_type(a, computed)
     if where is not None:
         a = select(where, a, identity_of(computed, r.identity))

@@ -123,9 +123,9 @@ def _same(a1: Any, a2: Any, equal_nan: bool) -> Any:
     return reductions.all(equal)
 
 
-def _as_arrays(a1: Any, a2: Any) -> list[Any] | None:
+def _as_arrays(a1: Any, a2: Any) -> tuple[Any, Any] | None:
     try:
-        return [asarray(a) for a in (a1, a2)]
+        return asarray(a1), asarray(a2)
     except (TypeError, ValueError):
         return None
 

@@ -79,13 +79,13 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> tuple[Any, .
         .at[places]
         .set(lax.iota(dtype, a.size), mode="drop", unique_indices=False)
     )
-    found = []
+    coordinates = []
     for axis, length in enumerate(a.shape):
         stride = dims.product(a.shape[axis + 1 :])
-        found.append(lax.rem(lax.div(positions, constant_like(positions, stride)),
-                             constant_like(positions, length)))  # fmt: skip
+        along = lax.div(positions, constant_like(positions, stride))
+        coordinates.append(lax.rem(along, constant_like(positions, length)))
     missing = lax.ge(lax.iota(dtype, size), counts[-1])
-    return _fill(tuple(found), fill_value, missing)
+    return _fill(tuple(coordinates), fill_value, missing)
 
 
 def _fill(found: tuple[Any, ...], fill_value: Any, missing: Any) -> tuple[Any, ...]:

@@ -369,7 +369,8 @@ def square(x: Any, /) -> Any:
 
 def reciprocal(x: Any, /) -> Any:
     """1 / x, elementwise; integers become floats."""
-    return lax.integer_pow(*promote_dtypes_inexact(*operands("reciprocal", x)), -1)
+    (x,) = promote_dtypes_inexact(*operands("reciprocal", x))
+    return lax.integer_pow(x, -1)
 
 
 def power(x1: Any, x2: Any, /) -> Any:
@@ -385,7 +386,8 @@ def power(x1: Any, x2: Any, /) -> Any:
         except TypeError:
             pass
         else:
-            return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+            (base,) = promote_dtypes_numeric(x1)
+            return lax.integer_pow(base, exponent)
     x1, x2 = promote_shapes("power", x1, x2)
     base, exponent = promote_args_numeric("power", x1, x2)
     if dtypes.is_integer(dtype_of(base)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[FftType, Callable[..., Any]] = {
     FftType.FFT: np.fft.fftn,
     FftType.IFFT: np.fft.ifftn,
     FftType.RFFT: np.fft.rfftn,
@@ -79,7 +80,8 @@ def _result_types(x: ShapedArray, *, fft_type: FftType, fft_lengths: Any) -> Sha
 
 def _evaluate(x: Any, *, fft_type: FftType, fft_lengths: Any) -> np.ndarray:
     x = np.asarray(x)
-    result = _result_types(typeof(x), fft_type=fft_type, fft_lengths=fft_lengths)  # type: ignore
+    aval: Any = typeof(x)
+    result = _result_types(aval, fft_type=fft_type, fft_lengths=fft_lengths)
     if not x.size or not math.prod(result.shape):
         return np.zeros(result.shape, result.dtype)
     axes = tuple(range(-len(fft_lengths), 0))
@@ -89,7 +91,8 @@ def _evaluate(x: Any, *, fft_type: FftType, fft_lengths: Any) -> np.ndarray:
 
 def _weights(like: Any, length: int, twice: float) -> Any:
     """`twice` along the last axis, where a real transform leaves out the conjugate; 1 elsewhere."""
-    shape = typeof(like).shape  # type: ignore[attr-defined]
+    aval: Any = typeof(like)
+    shape = aval.shape
     last = len(shape) - 1
     place = iota(dtype=np.dtype("i4"), shape=shape, dimension=last, sharding=None)
     alone = eq(place, np.int32(0))
@@ -116,7 +119,7 @@ def _batch(axis: Any, operands: Any, mapped: Any, **params: Any) -> Any:
     return fft(move_axis(operands[0], mapped[0], 0), **params), 0
 
 
-fft = Primitive(
+fft: Primitive = Primitive(
     "fft",
     result_types=_result_types,
     evaluate=_evaluate,

@@ -87,7 +87,7 @@ def _map_coordinates(input: Any, coordinates: Any, order: int, mode: str, cval: 
     if order not in _NODES:
         raise NotImplementedError("jax.scipy.ndimage.map_coordinates currently requires order<=1")
     nodes = [_NODES[order](jnp.asarray(c)) for c in coordinates]
-    total = None
+    total: Any = None
     for corner in itertools.product(*nodes):
         weight = functools.reduce(operator.mul, [w for _, w in corner])
         term = weight * _at(array, [i for i, _ in corner], mode, cval)

@@ -89,7 +89,8 @@ def matrix_primitive(
                 f"Unsupported dtype {arrays[0].dtype}: {name} is computed by LAPACK, which has "
                 "float32, float64, complex64 and complex128. Convert with x.astype(jnp.float32)."
             )
-        types = result_types(*map(typeof, arrays), **params)
+        avals: list[Any] = [typeof(x) for x in arrays]
+        types = result_types(*avals, **params)
         listed = types if multiple_results else [types]
         results = [np.empty(t.shape, t.dtype) for t in listed]
         for at in np.ndindex(arrays[0].shape[: arrays[0].ndim - ranks[0]]):

@@ -66,7 +66,7 @@ def _geqp3_evaluate(x: Any, pivots: Any, **_: Any) -> Any:
     m, n = x.shape
     order, fixed = np.arange(n), 0
     for j in np.flatnonzero(pivots):
-        order[[fixed, j]] = order[[j, fixed]]
+        order[fixed], order[j] = order[j], order[fixed]
         fixed += 1
     k = min(fixed, m)
     packed, taus = np.array(x[:, order]), np.zeros(min(m, n), x.dtype)

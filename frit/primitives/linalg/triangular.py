@@ -266,7 +266,8 @@ def _tridiagonal_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     x = tridiagonal_solve(*primals, **params)
     right = tb
     if not all(map(is_zero, moved)):
-        change = neg(_times_tridiagonal(*map(instantiate, moved), x))
+        dl, d, du = map(instantiate, moved)
+        change = neg(_times_tridiagonal(dl, d, du, x))
         right = change if is_zero(tb) else add_tangents(tb, change)
     if is_zero(right):
         return x, zero_tangent(x)

@@ -152,13 +152,13 @@ def _remember(history: _History, s: Any, y: Any) -> _History:
     product = jnp.vdot(s, y).real
     good = product > 0
     rho = jnp.where(good, 1 / jnp.where(good, product, 1), 0)
-    longer = (
+    steps, changes, factors = (
         jnp.concatenate([old[1:], jnp.asarray(new, old.dtype)[None]])
         for old, new in zip(history[:3], (s, y, rho), strict=True)
     )
     size = jnp.vdot(y, y).real
     scale = jnp.where(good, product / jnp.where(size > 0, size, 1), history.scale)
-    return _History(*longer, scale.astype(history.scale.dtype))
+    return _History(steps, changes, factors, scale.astype(history.scale.dtype))
 
 
 def _quasi_newton(history: _History, gradient: Any) -> Any:
@@ -229,7 +229,10 @@ def _lbfgs(
     )
 
 
-_METHODS = {"bfgs": _bfgs, "l-bfgs-experimental-do-not-rely-on-this": _lbfgs}
+_METHODS: dict[str, Callable[..., OptimizeResults]] = {
+    "bfgs": _bfgs,
+    "l-bfgs-experimental-do-not-rely-on-this": _lbfgs,
+}
 
 
 def minimize(

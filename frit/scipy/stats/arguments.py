@@ -19,8 +19,8 @@ def arguments(name: str, *args: Any) -> list[Any]:
 
 def standardized(name: str, x: Any, loc: Any, scale: Any, *shapes: Any) -> list[Any]:
     """(x - loc) / scale, the scale, and the shape parameters, of one floating type."""
-    x, loc, scale, *shapes = arguments(name, x, loc, scale, *shapes)
-    return [(x - loc) / scale, scale, *shapes]
+    x, loc, scale, *others = arguments(name, x, loc, scale, *shapes)
+    return [(x - loc) / scale, scale, *others]
 
 
 def within_unit(q: Any, value: Any) -> Any:

@@ -28,6 +28,12 @@ class gaussian_kde:
 
     __slots__ = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
+
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(dataset)
