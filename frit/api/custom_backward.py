@@ -205,11 +205,11 @@ class _VJPRules:
         if ct is _NONE or want.dtype == float0:
             return Zero(want)
         where, rule = trees.keystr(path), signatures.function_name(self.custom.bwd)
-        have = ct.aval if isinstance(ct, SymbolicZero) else typeof(ct)
-        same = have.shape == want.shape and (  # type: ignore[attr-defined]
-            have.dtype == want.dtype  # type: ignore[attr-defined]
+        have: Any = ct.aval if isinstance(ct, SymbolicZero) else typeof(ct)
+        same = have.shape == want.shape and (
+            have.dtype == want.dtype
             or dtypes.is_inexact(want.dtype)
-            or isinstance(have.dtype, dtypes.ExtendedDType)  # type: ignore[attr-defined]
+            or isinstance(have.dtype, dtypes.ExtendedDType)
         )
         if isinstance(ct, SymbolicZero):
             if not same:

@@ -10,7 +10,8 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from frit import config, trees
+import frit.config as config  # not `from frit import`: that name is also a variable of frit
+from frit import trees
 from frit.api import aot, signatures
 from frit.api.aot import Lowered, Traced
 from frit.config import trace_settings
@@ -49,6 +50,7 @@ class JitFunction:
     """A function that is traced and compiled for each new signature of its arguments."""
 
     followed = ("_function",)
+    __wrapped__: Callable[..., Any]
 
     def __init__(
         self,

@@ -12,6 +12,8 @@ from frit.ir.types import ShapedArray
 from frit.runtime import cache
 from frit.transforms.trace import all_constants_as_operands, trace_to_jaxpr
 
+_NO_KEYWORDS = trees.structure({})
+
 
 def trace_body(
     function: Callable[..., Any], tree: Any, types: Sequence[Any], purpose: str
@@ -20,7 +22,8 @@ def trace_body(
 
     def trace() -> Any:
         out: list[Any] = []
-        flat = signatures.flat_function(function, _Positional(tree), out)
+        in_tree = trees.structure_of_children(tuple, [tree, _NO_KEYWORDS])
+        flat = signatures.flat_function(function, in_tree, out)
         example = tree.unflatten([0] * len(types))
         info = signatures.describe(
             function, signatures.signature_of(function), example, {}, purpose
@@ -30,16 +33,6 @@ def trace_body(
         return closed, captured, out[0]
 
     return cache.trace_once(function, cache.make_key(purpose, types, tree), trace)
-
-
-class _Positional:
-    """A tree of positional arguments, seen as (args, kwargs)."""
-
-    def __init__(self, tree: trees.PyTreeDef) -> None:
-        self.tree = tree
-
-    def unflatten(self, leaves: Any) -> Any:
-        return self.tree.unflatten(leaves), {}
 
 
 def same_type(a: Any, b: Any) -> bool:
