@@ -11,6 +11,7 @@ from frit.codegen.kernels import Kernel, Plan
 from frit.codegen.storage import Assigner, Scope, Storage, Value, byte_size, move_all
 from frit.ir.jaxpr import Atom, Literal
 from frit.ir.types import ShapedArray
+from frit.primitives.tapes import is_tape
 
 
 def assign_buffers(
@@ -47,6 +48,7 @@ def assign_buffers(
         tuple(assigner.constants),
         tuple(assigner.callbacks),
         donated_outputs,
+        any(is_tape(atom.aval) for atom in plan.outputs),
     )
 
 

@@ -3,6 +3,7 @@
     statement = Run(kernel, reads, writes, scratch)      one call of a kernel's function
               | Library(call, reads, writes, scratch)    calls of BLAS or LAPACK, over a batch
               | Callback(number, reads, writes)          one call back into Python
+              | Native(eqn, reads, writes)               a tape is written or read, a check
               | Copy(source, target, size)
               | Same(result, operand, offset)            no work: two names of one memory
               | Point(k, place) | Permute(targets, sources)        set or exchange pointers
@@ -74,6 +75,14 @@ class Library:
 @dataclass(frozen=True, slots=True)
 class Callback:
     number: int
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+    names: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    eqn: Any
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
     names: Names
@@ -164,7 +173,8 @@ class BufferPlan:
     """Statements and what they need: arena bytes, constants beyond the inputs, callbacks.
 
     constants: NumPy values that literals stand for; they follow the inputs.
-    donated_outputs: output -> the donated input whose memory it is.
+    donated_outputs: output -> the donated input whose memory it is. returns_tapes: whether tapes
+    outlive a call.
     """
 
     statements: tuple[Any, ...]
@@ -173,6 +183,7 @@ class BufferPlan:
     constants: tuple[Any, ...]
     callbacks: tuple[Any, ...]
     donated_outputs: dict[int, int]
+    returns_tapes: bool = False
 
 
 def bodies_of(statement: Any) -> tuple[Body, ...]:
@@ -185,6 +196,21 @@ def bodies_of(statement: Any) -> tuple[Body, ...]:
         case Branch(cases=cases):
             return cases
     return ()
+
+
+def requirements_of(plan: BufferPlan) -> list[str]:
+    """What a program checks while it runs, as the messages of its errors, each once."""
+    found: dict[str, None] = {}
+
+    def collect(statements: Sequence[Any]) -> None:
+        for statement in statements:
+            if isinstance(statement, Native) and statement.eqn.primitive.name == "require":
+                found[statement.eqn.params["message"]] = None
+            for body in bodies_of(statement):
+                collect(body.statements)
+
+    collect(plan.statements)
+    return list(found)
 
 
 # -------------------------------------------------------------------------------------- arena
@@ -259,6 +285,8 @@ def _print(statements: Sequence[Any], depth: int, lines: list[str]) -> None:
                 lines.append(f"{indent}{_names(writes)} = {call.symbol}({_names(reads)})")
             case Callback(number, reads, writes, _):
                 lines.append(f"{indent}{_names(writes)} = callback{number}({_names(reads)})")
+            case Native(eqn, reads, writes, _):
+                lines.append(f"{indent}{_names(writes)} = {eqn.primitive.name}({_names(reads)})")
             case Copy(source, target, size):
                 lines.append(f"{indent}{target} = copy {source}, {size} bytes")
             case Point(index, place):

@@ -20,6 +20,7 @@ from frit.codegen.buffers import (
     Copy,
     Library,
     Names,
+    Native,
     Permute,
     Place,
     Point,
@@ -134,7 +135,12 @@ class _Checker:
 
     def statement(self, statement: Any) -> None:
         match statement:
-            case Run(names=names) | Library(names=names) | Callback(names=names):
+            case (
+                Run(names=names)
+                | Library(names=names)
+                | Callback(names=names)
+                | Native(names=names)
+            ):
                 self.call(statement, names)
             case Copy(source=source, target=target, size=size):
                 self.copy(source, target, size, statement)
@@ -163,6 +169,8 @@ class _Checker:
                 where: Any = kernel.name
             case Library(call=call, scratch=one):
                 where, scratch = call.symbol, (one,)
+            case Native(eqn=eqn):
+                where, scratch = eqn.primitive.name, ()
             case _:
                 where, scratch = "a callback", ()
         for atom, place in names.reads:

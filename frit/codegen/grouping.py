@@ -28,6 +28,7 @@ from frit.codegen.kernels import (
     Kernel,
     KernelCall,
     LibraryCall,
+    NativeCall,
     Nested,
     Nothing,
     Plan,
@@ -305,6 +306,8 @@ class _Grouping:
                     made = [Nothing(results)]
                 case "callback":
                     made = [CallbackCall(eqn, operands, results)]
+                case "native":
+                    made = [NativeCall(eqn, operands, results)]
                 case "library":
                     made = [LibraryCall(eqn.params["call"], operands, results)]
                 case "barrier":

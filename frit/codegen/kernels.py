@@ -5,6 +5,7 @@
     step   = KernelCall(kernel, operands, results)       generated code
            | LibraryCall(call, operands, results)        BLAS or LAPACK
            | CallbackCall(eqn, operands, results)        Python
+           | NativeCall(eqn, operands, results)          tapes and run-time checks
            | Alias(operand, result, offset)              the same memory under another type
            | Nothing(results)                            arrays of float0, which have no bytes
            | Nested(eqn, plans)                          scan, while or cond, and its bodies
@@ -79,6 +80,15 @@ class LibraryCall:
 @dataclass(frozen=True, slots=True, eq=False)
 class CallbackCall:
     """An equation that Python evaluates while the program runs."""
+
+    eqn: JaxprEqn
+    operands: tuple[Atom, ...]
+    results: tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeCall:
+    """An equation that the entry of the program computes itself."""
 
     eqn: JaxprEqn
     operands: tuple[Atom, ...]
@@ -207,7 +217,7 @@ def print_steps(plan: Plan, depth: int = 0) -> str:
                 what = kernel.name + f" [{len(kernel.eqns)} equations]"
             case LibraryCall(call=call):
                 what = call.symbol
-            case CallbackCall(eqn=eqn) | Nested(eqn=eqn):
+            case CallbackCall(eqn=eqn) | NativeCall(eqn=eqn) | Nested(eqn=eqn):
                 what = eqn.primitive.name
             case _:
                 what = "alias"

@@ -20,6 +20,7 @@ from frit.codegen.buffers import (
     Copy,
     Library,
     Names,
+    Native,
     Place,
     Run,
     Same,
@@ -30,6 +31,7 @@ from frit.codegen.kernels import (
     Kernel,
     KernelCall,
     LibraryCall,
+    NativeCall,
     Nested,
     Nothing,
     Plan,
@@ -230,6 +232,8 @@ class Scope:
                     self.library(step, number)
                 case CallbackCall():
                     self.callback(step, number)
+                case NativeCall():
+                    self.native(step, number)
                 case Alias():
                     source = self.values[step.operand]
                     self.bind(step.result, Value(source.storage, source.offset + step.offset))
@@ -327,6 +331,18 @@ class Scope:
         self.statements.append(
             Callback(
                 self.assigner.callback(step.eqn),
+                tuple(place for _, place in reads),
+                tuple(s.place for s in made),
+                _names(step, reads, made, {}),
+            )
+        )
+
+    def native(self, step: NativeCall, number: int) -> None:
+        reads = [(a, self.value(a).place) for a in step.operands]
+        made = self.results(step, number, {}, ())
+        self.statements.append(
+            Native(
+                step.eqn,
                 tuple(place for _, place in reads),
                 tuple(s.place for s in made),
                 _names(step, reads, made, {}),

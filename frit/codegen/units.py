@@ -35,6 +35,7 @@ UPDATES = frozenset((
 CALLBACKS = frozenset((
     "pure_callback", "io_callback", "debug_callback", "debug_print", "fft", "eig",
 ))  # fmt: skip
+NATIVE = frozenset(("tape_write", "tape_read", "tape_length", "require", "blank"))
 LOOPS = frozenset(("scan", "while", "cond"))
 SAME_MEMORY = frozenset(("reshape", "squeeze", "expand_dims", "copy"))
 
@@ -63,6 +64,8 @@ def kind_of(eqn: JaxprEqn) -> str:
         return "nothing"
     if name in LOOPS:
         return "opaque" if registers.fits(eqn) else "loop"
+    if name in NATIVE:
+        return "native"
     if name in CALLBACKS or eqn.effects:
         return "callback"
     if name == "library_call":

@@ -65,6 +65,14 @@ class ExtendedDType:
     def itemsize(self) -> int:
         return self.storage.itemsize
 
+    def tangent_dtype(self) -> DType:
+        """The element type of tangents."""
+        return float0
+
+    def add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents of this element type."""
+        raise NotImplementedError(f"values of element type {self} have no sum")
+
     def __repr__(self) -> str:
         return self.name
 
@@ -287,4 +295,6 @@ def _weak_node(dtype: DType) -> Any:
 
 def tangent_dtype(dtype: DType) -> DType:
     """The element type of tangents: the same for real and complex numbers, float0 for all else."""
+    if isinstance(dtype, ExtendedDType):
+        return dtype.tangent_dtype()
     return dtype if is_inexact(dtype) else float0

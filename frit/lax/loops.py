@@ -23,6 +23,7 @@ from frit.lax.conversion import convert_element_type
 from frit.lax.elementwise import add, lt
 from frit.lax.indexing import dynamic_index_in_dim, slice_in_dim
 from frit.lax.shapes import concatenate, expand_dims, reshape
+from frit.primitives import taped_lowering  # noqa: F401 - how loops over tapes are computed
 from frit.primitives.scans import scan as scan_p
 from frit.primitives.while_loops import while_ as while_p
 from frit.runtime import cache

@@ -2,28 +2,27 @@
 
 cond : (*cond constants, *carry) -> bool        body : (*body constants, *carry) -> (*carry)
 while: (*cond constants, *body constants, *carry) -> (*carry)
+
+For reverse mode it is split into a `taped_while` and a `taped_scan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from frit.ir.jaxpr import (
     ClosedJaxpr,
-    JaxprEqn,
     Var,
-    drop_unused_equations,
     evaluate_closed,
-    new_equation,
     run_closed,
 )
-from frit.ir.primitive import Params, Primitive
+from frit.ir.primitive import Primitive
 from frit.ir.types import typeof
 from frit.primitives.calls import spread_tangents
 from frit.primitives.conditionals import choose_lanes
 from frit.primitives.loop_bodies import fixed_point, reordered
 from frit.primitives.reductions import reduce_or
+from frit.primitives.taped_loops import prune_while, split_while, while_parts
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import (
@@ -32,21 +31,13 @@ from frit.transforms.linear import (
     is_zero,
     move_axis,
 )
-from frit.transforms.split import Saveable, Split, split_closed
 from frit.transforms.trace import trace_to_jaxpr
 
 T = TypeVar("T")
 
 
-def _while_parts(params: Params, items: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """Constants of the condition, constants of the body, carry."""
-    a = params["cond_nconsts"]
-    b = a + params["body_nconsts"]
-    return list(items[:a]), list(items[a:b]), list(items[b:])
-
-
 def _while_evaluate(*arrays: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> list[Any]:
-    cond_consts, body_consts, carry = _while_parts(params, arrays)
+    cond_consts, body_consts, carry = while_parts(params, arrays)
     while evaluate_closed(cond_jaxpr, *cond_consts, *carry)[0]:
         carry = evaluate_closed(body_jaxpr, *body_consts, *carry)
     return carry
@@ -55,8 +46,8 @@ def _while_evaluate(*arrays: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: An
 def _while_jvp(
     primals: Any, tangents: Any, *, cond_jaxpr: Any, body_jaxpr: Any, **params: Any
 ) -> Any:
-    cond_consts, body_consts, carry = _while_parts(params, primals)
-    _, t_consts, t_carry = _while_parts(params, tangents)
+    cond_consts, body_consts, carry = while_parts(params, primals)
+    _, t_consts, t_carry = while_parts(params, tangents)
     consts_nz = tuple(not is_zero(t) for t in t_consts)
 
     def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -88,7 +79,7 @@ def _while_batch(
     axis: Any, operands: Any, mapped: Any, *, cond_jaxpr: Any, body_jaxpr: Any, **params: Any
 ) -> Any:
     cond_m, body_m, carry_m = (
-        tuple(d is not None for d in part) for part in _while_parts(params, mapped)
+        tuple(d is not None for d in part) for part in while_parts(params, mapped)
     )
 
     def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -99,7 +90,7 @@ def _while_batch(
     flags = fixed_point(step, carry_m)
     condition, (by_lane,) = batch_jaxpr(cond_jaxpr, axis, (*cond_m, *flags))
     body, _ = batch_jaxpr(body_jaxpr, axis, (*body_m, *flags), flags)
-    cond_c, body_c, carry = _while_parts(params, list(zip(operands, mapped, strict=True)))
+    cond_c, body_c, carry = while_parts(params, list(zip(operands, mapped, strict=True)))
     cond_values = [x if d is None else move_axis(x, d, 0) for x, d in cond_c]
     body_values = [x if d is None else move_axis(x, d, 0) for x, d in body_c]
     carry_values = [
@@ -146,96 +137,17 @@ def _masked_body(condition: ClosedJaxpr, body: ClosedJaxpr, cond_count: int) -> 
     return ClosedJaxpr(jaxpr, consts)
 
 
-def _while_split(
-    eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Saveable
-) -> Split:
-    """The known part of the carry runs in a loop of its own; the waiting loop runs it once more."""
-    params = eqn.params
-    cond_u, body_u, carry_u = _while_parts(params, unknown)
-    body, condition = params["body_jaxpr"], params["cond_jaxpr"]
-    none = (False,) * len(body.in_avals)
-
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return split_closed(body, (*body_u, *flags), none, flags, flags).unknown_out
-
-    flags = fixed_point(step, tuple(carry_u))
-    condition_unknown = split_closed(
-        condition, (*cond_u, *flags), (False,) * len(condition.in_avals)
-    ).unknown_out[0]
-    everything = [True] * len(eqn.outvars)
-    if condition_unknown or all(flags):
-        return Split(None, eqn, everything, everything)
-    known_carry = [not u for u in flags]
-    body_jaxpr, body_in = drop_unused_equations(
-        body.jaxpr, known_carry, [*(False,) * len(body_u), *known_carry]
-    )
-    keep = [*(True,) * len(cond_u), *known_carry]
-    cond_jaxpr, _ = drop_unused_equations(condition.jaxpr, [True], keep)
-    cond_c, body_c, carry = _while_parts(params, eqn.invars)
-    known_body = [a for a, u in zip(body_c, body_in, strict=False) if u]
-    first = new_equation(
-        [*cond_c, *known_body, *[a for a, k in zip(carry, known_carry, strict=True) if k]],
-        [v for v, k in zip(eqn.outvars, known_carry, strict=True) if k],
-        while_,
-        {
-            "cond_jaxpr": ClosedJaxpr(cond_jaxpr, condition.consts),
-            "body_jaxpr": ClosedJaxpr(body_jaxpr, body.consts),
-            "cond_nconsts": len(cond_c),
-            "body_nconsts": len(known_body),
-        },
-        eqn.source_info,
-    )
-    waiting = eqn.replace(
-        outvars=[v if u else Var(v.aval) for v, u in zip(eqn.outvars, flags, strict=True)]
-    )
-    return Split(first, waiting, list(flags), list(flags))
-
-
 def _while_transpose(*_: Any, **__: Any) -> Any:
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-        "dynamic start/stop values. Try using lax.scan, or using fori_loop with static start/stop."
+        "dynamic start/stop values where the condition depends on what is linear: how many steps "
+        "there are must be known before cotangents come back. Let the condition read values that "
+        "do not depend on the linear operands, such as a counter."
     )
 
 
 def _while_effects(*types: Any, cond_jaxpr: Any, body_jaxpr: Any, **_: Any) -> frozenset[Any]:
     return cond_jaxpr.effects | body_jaxpr.effects
-
-
-def _while_prune(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
-    """Carries stay for as long as the condition, or something that is read, depends on them."""
-    if eqn.effects:
-        return eqn
-    if not any(used):
-        return None
-    params = eqn.params
-    body, condition = params["body_jaxpr"], params["cond_jaxpr"]
-    cond_c, body_c, carry = _while_parts(params, eqn.invars)
-    asked = drop_unused_equations(condition.jaxpr, [True])[1][len(cond_c) :]
-
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return tuple(drop_unused_equations(body.jaxpr, flags)[1][len(body_c) :])
-
-    kept = fixed_point(step, tuple(u or a for u, a in zip(used, asked, strict=True)))
-    body_jaxpr, body_in = drop_unused_equations(body.jaxpr, kept, [*(False,) * len(body_c), *kept])
-    cond_jaxpr, cond_in = drop_unused_equations(
-        condition.jaxpr, [True], [*(False,) * len(cond_c), *kept]
-    )
-    cond_operands = [a for a, u in zip(cond_c, cond_in, strict=False) if u]
-    body_operands = [a for a, u in zip(body_c, body_in, strict=False) if u]
-    return eqn.replace(
-        invars=[
-            *cond_operands, *body_operands, *[a for a, k in zip(carry, kept, strict=True) if k]
-        ],
-        outvars=[v for v, k in zip(eqn.outvars, kept, strict=True) if k],
-        params={
-            **params,
-            "cond_jaxpr": ClosedJaxpr(cond_jaxpr, condition.consts),
-            "body_jaxpr": ClosedJaxpr(body_jaxpr, body.consts),
-            "cond_nconsts": len(cond_operands),
-            "body_nconsts": len(body_operands),
-        },
-    )  # fmt: skip
 
 
 while_ = Primitive(
@@ -245,9 +157,9 @@ while_ = Primitive(
     effects=_while_effects,
     evaluate=_while_evaluate,
     jvp=_while_jvp,
-    split=_while_split,
+    split=split_while,
     transpose=_while_transpose,
     batch=_while_batch,
-    prune=_while_prune,
+    prune=prune_while,
     compiled=True,
 )

@@ -58,6 +58,8 @@ def quick_call(program: Any, types: Sequence[Any]) -> QuickCall | None:
     """The quick way into a program, or None where it has none."""
     if not isinstance(program, Program) or dispatcher() is None:
         return None
+    if program.executable.tapes.operands or program.executable.tapes.results:
+        return None
     if program.executable.donated_outputs or config.debug_nans.value or config.debug_infs.value:
         return None
     return QuickCall(program, types)

@@ -20,6 +20,7 @@ from frit.ir.primitive import Interpreter, Level, Params, Primitive, Tracer, set
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array
 from frit.runtime.execute import execute
+from frit.runtime.tapes import adopt, is_tape
 
 _LIMIT = 4096
 
@@ -147,7 +148,10 @@ def _wrap(found: Any, aval: Any, primitive: Primitive) -> Any:
         )
     if config.debug_nans.value or config.debug_infs.value:
         check_numbers(data, primitive.name)
-    return Array(data, aval)
+    array = Array(data, aval)
+    if is_tape(aval):
+        adopt(array, data)
+    return array
 
 
 def check_numbers(data: np.ndarray, where: str) -> None:

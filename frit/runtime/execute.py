@@ -23,6 +23,7 @@ from frit.ir.types import ShapedArray
 from frit.runtime import events
 from frit.runtime.array import Array
 from frit.runtime.pipeline import compile_jaxpr
+from frit.runtime.tapes import adopt, is_tape, settle
 
 _programs: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
@@ -62,7 +63,10 @@ def execute(
         for x, d in zip(operands, donated, strict=True):
             if d and type(x) is Array:
                 x.delete()
-    return [wrap(r, t) for r, t in zip(results, closed.out_avals, strict=True)]
+    arrays = [wrap(r, t) for r, t in zip(results, closed.out_avals, strict=True)]
+    if any(map(is_tape, closed.out_avals)):
+        settle()
+    return arrays
 
 
 def _check_donated(operands: Sequence[Any], donated: Sequence[bool]) -> None:
@@ -138,4 +142,8 @@ def wrap(data: np.ndarray, aval: Any) -> Any:
     assert isinstance(aval, ShapedArray), aval
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
+    if is_tape(aval):
+        made = Array(data, aval)
+        adopt(made, data)
+        return made
     return Array(data, aval)

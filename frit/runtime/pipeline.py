@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from frit import config
-from frit.backends.llvm import driver, engine, openblas
+from frit.backends.llvm import driver, engine, openblas, tapes
 from frit.backends.llvm.clock import Clock
 from frit.backends.llvm.emit import emit_function
 from frit.backends.llvm.module import Module
 from frit.codegen import grouping, lapack, lower, units
 from frit.codegen.assign import assign_buffers
-from frit.codegen.buffers import BufferPlan, print_plan
+from frit.codegen.buffers import BufferPlan, print_plan, requirements_of
 from frit.codegen.buffers_check import check_buffers
 from frit.codegen.kernels import Kernel, Plan, check_plan, kernels_of, print_steps
 from frit.codegen.loops_check import print_function
@@ -44,7 +44,8 @@ from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, storage_of
 from frit.ir.types import ShapedArray, typeof
 from frit.optimize.fingerprint import Constants, closed_key
 from frit.optimize.passes import Rewrites, optimize
-from frit.runtime.program import Executable, Program, ReferenceProgram
+from frit.primitives.tapes import is_tape
+from frit.runtime.program import Executable, Program, ReferenceProgram, Tapes
 
 
 @dataclass
@@ -91,7 +92,9 @@ class Stage:
 def is_lowered(eqn: JaxprEqn) -> bool:
     """Whether kernels, library calls or callbacks compute the equation as it is."""
     name = eqn.primitive.name
-    if name in units.LOOPS or name in units.CALLBACKS or name == "library_call":
+    if name in units.LOOPS or name in units.CALLBACKS or name in units.NATIVE:
+        return True
+    if name == "library_call":
         return True
     return name in RULES
 
@@ -198,13 +201,16 @@ def _load(subject: Compilation) -> Compilation:
     return replace(subject, executable=executable)
 
 
+_tape_allocator = tapes.allocator()
+
+
 def load_module(
     subject: Compilation, text: str, imported: Sequence[str], outputs: Sequence[ShapedArray]
 ) -> Executable:
     """Machine code of a program's LLVM text, whose entry writes `outputs`."""
     symbols = engine.default_engine().symbols
     for name in imported:
-        address = openblas.address(name)
+        address = _tape_allocator.get(name) or openblas.address(name)
         if address is not None:
             symbols.add(name, address)
     code = engine.default_engine().compile(text, exported=(driver.ENTRY,), imported=imported)
@@ -220,6 +226,12 @@ def load_module(
         plan.callbacks,
         plan.donated_outputs,
         text,
+        requirements_of(plan),
+        Tapes(
+            tuple(k for k, v in enumerate(subject.jaxpr.invars) if is_tape(v.aval)),
+            tuple(j for j, t in enumerate(outputs) if is_tape(t)),
+            tapes.makes_tapes(plan),
+        ),
     )
 
 

@@ -12,13 +12,18 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from frit.backends.llvm.tapes import FIRST_REQUIREMENT, NO_MEMORY, NO_ROOM
+from frit.errors import JaxRuntimeError
 from frit.ir.jaxpr import evaluate_closed
 from frit.ir.types import ShapedArray
+from frit.primitives.tapes import collecting, forget
 from frit.runtime import memory
+from frit.runtime import tapes as owned_tapes
 
 CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p)
@@ -28,18 +33,31 @@ _KEPT_ARENA = memory.SMALL  # arenas below this size are kept from call to call
 
 
 class _Context(ctypes.Structure):
-    _fields_ = (("arena", ctypes.c_void_p), ("callback", ctypes.c_void_p))
+    _fields_ = (
+        ("arena", ctypes.c_void_p), ("callback", ctypes.c_void_p),
+        ("tapes", ctypes.c_void_p), ("left", ctypes.c_int64),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tapes:
+    """Which operands and results of a program are tapes, and whether it writes any."""
+
+    operands: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+    made: bool = False
 
 
 class _Call:
     """What one running call owns: its arena, and the structure that tells the code its place."""
 
-    __slots__ = ("address", "arena", "structure")
+    __slots__ = ("address", "arena", "room", "structure")
 
     def __init__(self, arena_bytes: int, callback: Any) -> None:
         self.arena = memory.scratch(max(arena_bytes, 64))
         self.structure = _Context(self.arena.__array_interface__["data"][0], callback)
         self.address = ctypes.addressof(self.structure)
+        self.room = 0
 
 
 class Executable:
@@ -55,12 +73,15 @@ class Executable:
         callbacks: Sequence[Any],
         donated_outputs: dict[int, int],
         text: str,
+        requirements: Sequence[str] = (),
+        tapes: Tapes = Tapes(),
     ) -> None:
         """entry: the ctypes function. outputs: their types.
 
         constants: arrays that belong to the code, not to the program. literals: scalars that
-        memory must hold.
+        memory must hold. requirements: messages of the errors that the code may end with.
         """
+        self.requirements, self.tapes = list(requirements), tapes
         self.entry = entry
         self.outputs = [(tuple(t.shape), t.storage_dtype) for t in outputs]
         self.constants = [np.ascontiguousarray(c) for c in constants]
@@ -69,27 +90,39 @@ class Executable:
         self.callbacks = list(callbacks)
         self.donated_outputs = donated_outputs
         self.text = text
+        self.code_bytes = getattr(getattr(entry, "code", None), "size", 0)
         self._contexts: list[_Call] = []
         self._failures = threading.local()
         self._called_back = CALLBACK(self._call_back)
         self._address = ctypes.cast(self._called_back, ctypes.c_void_p).value
 
     def run(
-        self, constants: Sequence[np.ndarray], arrays: Sequence[np.ndarray]
+        self,
+        constants: Sequence[np.ndarray],
+        arrays: Sequence[np.ndarray],
+        into: list[np.ndarray] | None = None,
     ) -> list[np.ndarray]:
         """The outputs for C-contiguous inputs of the right types; the program's constants first.
 
-        Raises what a callback of the program raised.
+        into: outputs of an earlier run, to be written again. Raises what a callback of the program
+        raised.
         """
         operands = [*constants, *self.constants, *arrays, *self.literals]
-        results = [
+        results = into or [
             operands[self.donated_outputs[j]].reshape(shape)
             if j in self.donated_outputs
             else memory.empty(shape, dtype)
             for j, (shape, dtype) in enumerate(self.outputs)
         ]
+        regions = [r for k in self.tapes.operands for r in owned_tapes.regions_of(operands[k])]
         context = self.take_context()
         status = self.entry(context.address, _addresses(operands), _addresses(results))
+        if not status and self.tapes.results:
+            made, context.structure.tapes = context.structure.tapes, None
+            owned_tapes.hand_over(
+                made, (), context.room - context.structure.left, regions,
+                [results[j] for j in self.tapes.results],
+            )  # fmt: skip
         self.give_context_back(context)
         if status:
             raise self.take_failure(status)
@@ -98,12 +131,18 @@ class Executable:
     def take_context(self) -> _Call:
         """An arena and a way back to Python, for one call."""
         try:
-            return self._contexts.pop()
+            context = self._contexts.pop()
         except IndexError:
-            return _Call(self.arena_bytes, self._address)
+            context = _Call(self.arena_bytes, self._address)
+        if self.tapes.made:
+            context.room = context.structure.left = owned_tapes.room()
+        return context
 
     def give_context_back(self, context: _Call) -> None:
-        """Keeps a context for the next call."""
+        """Keeps a context for the next call; frees what a call that failed has left."""
+        if self.tapes.made and context.structure.tapes:
+            owned_tapes.free(context.structure.tapes)
+            context.structure.tapes = None
         if self.arena_bytes < _KEPT_ARENA:
             self._contexts.append(context)
 
@@ -133,7 +172,20 @@ class Executable:
         """What a call that ended with `status` raises."""
         error = getattr(self._failures, "error", None)
         self._failures.error = None
+        if status >= FIRST_REQUIREMENT:
+            return JaxRuntimeError(self.requirements[status - FIRST_REQUIREMENT])
+        if status in (NO_MEMORY, NO_ROOM):
+            return MemoryError(_NO_ROOM_FOR_TAPES)
         return error or RuntimeError(f"a compiled program ended with status {status}")
+
+
+_NO_ROOM_FOR_TAPES = (
+    "The residuals of a while_loop (or a fori_loop with a traced bound) that is differentiated in "
+    "reverse do not fit in memory: each step keeps what its derivative needs until the backward "
+    "pass has read it. If the loop ends at all, give it max_steps=..., which keeps about the "
+    "square root of that many carries and computes the rest again, or wrap its body in checkpoint. "
+    "The setting tape_bytes bounds what such tapes may take."
+)
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:
@@ -188,9 +240,16 @@ class ReferenceProgram:
 
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The program's outputs by the `evaluate` rules of its primitives."""
-        results = evaluate_closed(self.closed, *map(np.asarray, arrays))
+        with collecting() as made:
+            found = evaluate_closed(self.closed, *map(np.asarray, arrays))
         types = self.closed.out_avals
-        return [
+        results = [
             np.asarray(r, t.storage_dtype) if isinstance(t, ShapedArray) else r
-            for r, t in zip(results, types, strict=True)
+            for r, t in zip(found, types, strict=True)
         ]
+        handles = [r for r, t in zip(results, types, strict=True) if owned_tapes.is_tape(t)]
+        if handles:
+            owned_tapes.hand_over(None, made, 0, (), handles)
+        else:
+            forget(made)
+        return results

@@ -3,6 +3,7 @@
 add_any(x, y)                 the sum of two cotangents or tangents of one value
 add_at(x, update, *starts)    x with `update` added to the strided window that begins at starts
 transpose, reduce_sum, broadcast_in_dim      moving, summing away and inserting axes
+blank()                       opaque elements whose bytes are zero
 custom_lin(residuals, tangents)              a linear map known only by its transpose
 """
 
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from frit.ir import dims
-from frit.ir.dtypes import float0
-from frit.ir.primitive import Params, Primitive, order
+from frit.ir.dtypes import ExtendedDType, float0
+from frit.ir.primitive import Params, Primitive, absent, order
 from frit.ir.types import AbstractValue, ShapedArray, typeof
 
 
@@ -87,6 +88,8 @@ def zeros(aval: AbstractValue) -> Any:
     assert isinstance(aval, ShapedArray), aval
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
+    if isinstance(aval.dtype, ExtendedDType):
+        return blank(shape=aval.shape, dtype=aval.dtype)
     return full(aval, np.zeros((), aval.storage_dtype)[()])
 
 
@@ -108,7 +111,8 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    return add_any(x, y)
+    dtype = getattr(x, "dtype", None)
+    return dtype.add(x, y) if isinstance(dtype, ExtendedDType) else add_any(x, y)
 
 
 # ---------------------------------------------------------------------------------------- add_any
@@ -145,6 +149,19 @@ add_any: Primitive = Primitive(
     batch=_add_any_batch,
     pointwise=True,
     commutative=True,
+)
+
+
+# ------------------------------------------------------------------------------------------ blank
+
+
+blank = Primitive(
+    "blank",
+    result_types=lambda *, shape, dtype: ShapedArray(shape, dtype),
+    evaluate=lambda *, shape, dtype: np.zeros(shape, dtype.storage),
+    jvp=absent("has no operand"),
+    transpose=absent("has no operand"),
+    batch=absent("has no operand"),
 )
 
 

@@ -1,7 +1,8 @@
 """The entry of a program: LLVM text that runs the statements of a buffer plan.
 
     i32 entry(ptr context, ptr inputs, ptr outputs)
-    context = { ptr arena, ptr callback }         callback: i32 (context, i64 number, ptr places)
+    context = { ptr arena, ptr callback, ptr tapes, i64 left }
+              callback: i32 (context, i64 number, ptr places)       tapes, left: see `tapes.py`
     arena   = pointer cells, then the bytes that `buffers` assigned
 
 inputs and outputs are arrays of addresses; constants follow the inputs. A status other than 0 is
@@ -20,13 +21,16 @@ import numpy as np
 from frit.backends.llvm import clock as stopwatch
 from frit.backends.llvm import openblas
 from frit.backends.llvm.builder import F32, F64, I8, I32, I64, PTR, VOID, Builder, Module, constant
+from frit.backends.llvm.tapes import FIRST_REQUIREMENT, TapeCode, frees_its_tapes, makes_tapes
 from frit.backends.llvm.values import Value, integer
 from frit.codegen.buffers import (
+    Body,
     Branch,
     BufferPlan,
     Callback,
     Copy,
     Library,
+    Native,
     Permute,
     Place,
     Point,
@@ -34,6 +38,7 @@ from frit.codegen.buffers import (
     Run,
     Same,
     While,
+    requirements_of,
 )
 
 STATEMENTS_PER_FUNCTION = 64
@@ -63,7 +68,7 @@ def emit_driver(
     threads a library call of so many multiplications should use; None to leave them alone.
     clock: measures each statement, if given.
     """
-    driver = _Driver(module, pointer_bytes(plan), symbol_of, threads_of, clock)
+    driver = _Driver(module, plan, symbol_of, threads_of, clock)
     made = module.function(ENTRY, I32, [PTR, PTR, PTR])
     builder = Builder(made)
     context, inputs, outputs = made.parameters
@@ -73,8 +78,10 @@ def emit_driver(
         clock.begin(builder, outputs)
         driver.imported.add(stopwatch.SYMBOL)
     emitter.statements(plan.statements)
+    if makes_tapes(plan) and not plan.returns_tapes:
+        driver.tapes.release(builder, context, Value("null", PTR))
     builder.ret(constant(I32, 0))
-    return driver.imported
+    return driver.imported | driver.tapes.imported
 
 
 class _Driver:
@@ -83,12 +90,14 @@ class _Driver:
     def __init__(
         self,
         module: Module,
-        cells: int,
+        plan: BufferPlan,
         symbol_of: Callable[[Any], tuple[str, bool]],
         threads_of: Callable[[int], int | None],
         clock: stopwatch.Clock | None,
     ) -> None:
-        self.module, self.cells, self.symbol_of = module, cells, symbol_of
+        self.module, self.cells, self.symbol_of = module, pointer_bytes(plan), symbol_of
+        self.requirements = requirements_of(plan)
+        self.tapes = TapeCode(module)
         self.threads_of, self.clock = threads_of, clock
         self.parts = 0
         self.imported: set[str] = set()
@@ -213,7 +222,7 @@ class _Function:
             for advance, base in zip(statement.advances, bases, strict=True):
                 at = b.gep(base, b.mul(step, advance.stride), I8)
                 b.store(at, self.cell(advance.index))
-            self.statements(statement.body.statements)
+            self.turn(statement.body)
 
     def loop_while(self, statement: While) -> None:
         b = self.b
@@ -224,9 +233,19 @@ class _Function:
         again = b.load(I8, self.address(statement.predicate))
         b.cond_br(b.icmp("ne", again, 0), body, after)
         b.position_at_end(body)
-        self.statements(statement.body.statements)
+        self.turn(statement.body)
         b.br(head)
         b.position_at_end(after)
+
+    def turn(self, body: Body) -> None:
+        """One turn of a loop, after which the tapes it made for itself are freed."""
+        if not frees_its_tapes(body):
+            self.statements(body.statements)
+            return
+        tapes = self.driver.tapes
+        mark = tapes.newest(self.b, self.context)
+        self.statements(body.statements)
+        tapes.release(self.b, self.context, mark)
 
     def branch(self, statement: Branch) -> None:
         b = self.b
@@ -255,6 +274,27 @@ class _Function:
         target = b.load(PTR, b.gep(self.context, 1, PTR))
         number = constant(I64, statement.number)
         self.check(b.call(target, I32, [self.context, number, table]))
+
+    def native(self, statement: Native) -> None:
+        places = [self.address(p) for p in (*statement.reads, *statement.writes)]
+        if statement.eqn.primitive.name == "require":
+            self.require(statement, places)
+            return
+        status = self.driver.tapes.emit(self.b, self.context, statement, places)
+        if status is not None:
+            self.check(status)
+
+    def require(self, statement: Native, places: Sequence[Value]) -> None:
+        """Ends the program with the status of an error unless the predicate holds."""
+        b, eqn = self.b, statement.eqn
+        number = FIRST_REQUIREMENT + self.driver.requirements.index(eqn.params["message"])
+        fails = b.icmp("eq", b.load(I8, places[0]), 0)
+        self.check(b.select(fails, constant(I32, number), constant(I32, 0)))
+        count = len(eqn.outvars)
+        for source, target, var in zip(
+            places[1 : 1 + count], places[1 + count :], eqn.outvars, strict=True
+        ):
+            b.memcpy(target, source, var.aval.size * var.aval.storage_dtype.itemsize)
 
     def library(self, statement: Library) -> None:
         symbol = self.driver.library(statement.call, len(statement.reads), len(statement.writes))
@@ -347,6 +387,7 @@ _EMIT: dict[type, Callable[[_Function, Any], None]] = {
     Run: _Function.run,
     Library: _Function.library,
     Callback: _Function.callback,
+    Native: _Function.native,
     Copy: _Function.copy,
     Point: _Function.point,
     Permute: _Function.permute,

@@ -1,0 +1,174 @@
+"""Tapes that outlive the program that made them: the residuals of an eager vjp, or of linearize.
+
+A program that returns handles hands over the list of its tapes, a `Region`. Arrays of handles
+keep alive the regions that their handles point into; when the last one goes, the memory does.
+A handle whose region is gone is an error before anything is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from frit import config
+from frit.primitives.tapes import forget, is_tape
+
+_release = ctypes.pythonapi.PyMem_RawFree
+_release.argtypes, _release.restype = (ctypes.c_void_p,), None
+
+
+class _Header(ctypes.Structure):
+    """A tape, as `backends/llvm/tapes.py` writes it."""
+
+    _fields_ = (
+        ("next", ctypes.c_void_p), ("bytes", ctypes.c_void_p),
+        ("rows", ctypes.c_int64), ("capacity", ctypes.c_int64),
+    )  # fmt: skip
+
+
+def free(tapes: int | None) -> None:
+    """Frees a list of tapes."""
+    while tapes:
+        header = _Header.from_address(tapes)
+        following = header.next
+        _release(header.bytes)
+        _release(tapes)
+        tapes = following
+
+
+class Region:
+    """The tapes that one call returned; `others`: regions that their rows may point into."""
+
+    __slots__ = ("__weakref__", "others", "size")
+
+    def __init__(
+        self, tapes: int | None, numbers: Sequence[int], size: int, others: Sequence[Region]
+    ) -> None:
+        """tapes: a list in memory. numbers: handles of the reference backend."""
+        self.others = tuple(others)
+        self.size = size
+        _held.bytes += size
+        weakref.finalize(self, _end, tapes, tuple(numbers), size).atexit = False
+
+
+class _Held:
+    """Bytes of all regions that are alive."""
+
+    bytes = 0
+
+
+_held = _Held()
+_regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
+
+
+def _end(tapes: int | None, numbers: Sequence[int], size: int) -> None:
+    _held.bytes -= size
+    free(tapes)
+    forget(numbers)
+
+
+def handles_of(data: np.ndarray) -> list[int]:
+    """The distinct handles in an array of them, but for those without rows."""
+    numbers = np.ascontiguousarray(data).reshape(-1).view(np.uint64)
+    return [int(n) for n in np.unique(numbers) if n]
+
+
+def regions_of(data: np.ndarray) -> tuple[Region, ...]:
+    """The regions that an array of handles needs.  RuntimeError if one is gone."""
+    found: dict[Region, None] = {}
+    for handle in handles_of(data):
+        region = _regions.get(handle)
+        if region is None:
+            raise RuntimeError(
+                "A residual of a differentiated while loop is used after the array that owned it "
+                "was freed. Keep the function that vjp or linearize returned, or the array, as it "
+                "is; copies of its bytes do not hold its memory."
+            )
+        found[region] = None
+    return tuple(found)
+
+
+def adopt(array: Any, data: np.ndarray) -> None:
+    """Keeps the tapes that an Array of handles points to for as long as it lives."""
+    weakref.finalize(array, _let_go, regions_of(data)).atexit = False
+
+
+def _let_go(regions: tuple[Region, ...]) -> None:
+    """The regions go with their last holder."""
+
+
+def hand_over(
+    tapes: int | None, numbers: Sequence[int], size: int, operands: Sequence[Region],
+    results: Sequence[np.ndarray],
+) -> Region:  # fmt: skip
+    """The region of what a call made, whose results `results` are arrays of handles."""
+    region = _latest.region = Region(tapes, numbers, size, operands)
+    for data in results:
+        for handle in handles_of(data):
+            if handle not in _regions:
+                _regions[handle] = region
+    return region
+
+
+def settle() -> None:
+    """Says that the arrays that hold what was handed over last are made."""
+    _latest.region = None
+
+
+class _Latest(threading.local):
+    """What a call of this thread has just handed over, until arrays hold it."""
+
+    region: Region | None = None
+
+
+_latest = _Latest()
+
+
+def room() -> int:
+    """Bytes that a call may add to tapes."""
+    limit = config.tape_bytes.value
+    return limit - _held.bytes if limit else int(0.9 * _free_bytes())
+
+
+def _free_bytes() -> int:
+    """Memory that programs can still have: of the machine, or of its share of it."""
+    free = _available()
+    for group, used in _GROUPS:
+        try:
+            with open(group) as whole, open(used) as now:
+                free = min(free, int(whole.read()) - int(now.read()))
+        except (OSError, ValueError):
+            continue
+    return max(free, 0)
+
+
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+def _available() -> int:
+    try:
+        with open("/proc/meminfo") as table:
+            for line in table:
+                if line.startswith("MemAvailable:"):
+                    return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1 << 62
+
+
+__all__ = ["adopt", "free", "hand_over", "is_tape", "regions_of", "room"]
