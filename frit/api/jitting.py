@@ -105,8 +105,9 @@ class JitFunction:
         interpreter = current_interpreter()
         operands = [*captured, *leaves]
         if interpreter is bottom_interpreter() and not any(isinstance(x, Tracer) for x in operands):
-            results = execute(entry.closed, operands, donated)
-            if quick_key is not None and not any(donated) and len(leaves) == len(arrays):
+            results = execute(entry.closed, operands, (False,) * len(captured) + donated)
+            plain = not captured and not any(donated) and len(leaves) == len(arrays)
+            if quick_key is not None and plain:
                 self._remember(quick_key, entry, arrays)
         elif self._inline:
             results = run_closed(entry.closed, *operands)

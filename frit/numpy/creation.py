@@ -110,6 +110,9 @@ def _array(object: Any, dtype: Any, copy: bool) -> Any:
         object = _from_foreign(object)
     typeof(object)  # TypeError for strings and objects
     if dtype is not None and object.dtype != dtype:
+        held: Any = typeof(object)
+        if held.dtype in (dtype, object.dtype) and is_array(traced := as_operand(object)):
+            return convert(traced, dtype)
         object = object.astype(_storage(dtype))
     return as_array(object)
 

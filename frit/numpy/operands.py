@@ -11,6 +11,7 @@ from frit import errors
 from frit.ir.primitive import Tracer, under_trace
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array, array_of
+from frit.transforms.trace import by_reference, is_read_at_each_call
 
 PYTHON_SCALARS = frozenset((bool, int, float, complex))
 
@@ -78,6 +79,8 @@ def as_operand(x: Any) -> Any:
     if hasattr(x, "__jax_array__"):
         return as_operand(x.__jax_array__())
     if isinstance(x, (np.ndarray, np.generic)):
+        if under_trace() and is_read_at_each_call(x) and (traced := by_reference(x)) is not None:
+            return traced
         held: Any = typeof(x)
         return x if x.dtype == held.dtype else x.astype(held.dtype)
     return x

@@ -33,8 +33,8 @@ from frit.ir.primitive import Tracer
 from frit.runtime.array import Array
 from frit.runtime.guards import MISSING, NO_GUARDS, Guard, Guards, Place, weakly
 from frit.runtime.reads import Call, Made, Origin, Origins, Reads, reads_of
+from frit.transforms.trace import is_read_at_each_call
 
-SMALL_ARRAY = 1 << 16  # bytes of a NumPy array that is guarded by its content
 _MOST_PLACES = 4096  # values followed for one function; beyond, the rest is unguarded
 _DEEPEST = 32  # calls followed into each other
 
@@ -169,7 +169,7 @@ class _Analysis:
 def captures_of(function: Any, statics: Sequence[tuple[int | str, Any]] = ()) -> Guards:
     """What `function` reads from outside, as guards that hold now.
 
-    statics: its static arguments, whose attributes may be read as well: position or name, and value.
+    statics: its static arguments, whose attributes may be read too: position or name, and value.
     """
     walk = _Walk()
     root = _Reference(function, (("function",), ()), "the function")
@@ -292,6 +292,8 @@ class _Walk:
             found.frame, found.offset = frame, offset
             for ref in refs:
                 self.use(ref)
+        for origin in reads.computed:
+            self._use_by_numpy([self.resolve(origin, frame)], {})
         return [ref for origin in reads.returned for ref in self.resolve(origin, frame)]
 
     def _note_assigned(self, origin: Origin, frame: _Frame) -> None:
@@ -404,6 +406,8 @@ class _Walk:
             return self.call_value(callee.attribute("__wrapped__", wrapped), args, kwargs)
         self.use(callee)
         self._use_all(args, kwargs)
+        if not _is_ours(value):  # a ufunc, say
+            self._use_by_numpy(args, kwargs)
         return []
 
     def _call_library(self, callee: _Reference, args: Any, kwargs: Any) -> list[_Reference]:
@@ -416,6 +420,7 @@ class _Walk:
         self.use(callee)
         self._use_all(args, kwargs)
         if not (getattr(value, "__module__", None) or "").startswith("frit."):
+            self._use_by_numpy(args, kwargs)
             return []
         # grad(f), vmap(f), checkpoint(f) …: the result calls what was given.
         return [r for refs in (*args, *kwargs.values()) for r in refs if _is_followed(r.value)]
@@ -458,7 +463,15 @@ class _Walk:
             columns = [[r for base in a for r in self.each(base)] for a in args]
             return [_group([_Reference(_Group(tuple(columns)), None, "")])]
         self._use_all(args, kwargs)
+        self._use_by_numpy(args, kwargs)
         return []
+
+    def _use_by_numpy(self, args: Sequence[list[_Reference]], kwargs: dict[str, Any]) -> None:
+        """Arrays in the hands of code that computes with them at once: their content counts."""
+        for refs in (*args, *kwargs.values()):
+            for ref in refs:
+                if isinstance(ref.value, np.ndarray):
+                    self._use_ndarray(ref, ref.value, by_numpy=True)
 
     def _construct(self, callee: _Reference, args: Any, kwargs: Any) -> list[_Reference]:
         """An instance of a class is made: its `__init__` runs."""
@@ -567,7 +580,10 @@ class _Walk:
             return []
         if isinstance(value, ModuleType):
             return _module_attribute(base, name)
-        if isinstance(value, (Array, Tracer, np.ndarray)):
+        if isinstance(value, np.ndarray):
+            self._use_ndarray(base, value, by_numpy=name not in _TYPE_OF_NDARRAY)
+            return []
+        if isinstance(value, (Array, Tracer)):
             self.use(base)
             return []
         if name == "__class__":
@@ -598,7 +614,10 @@ class _Walk:
         value = base.value
         if isinstance(value, _Group):
             return list(value.elements[key]) if key < len(value.elements) else []
-        if isinstance(value, (Array, Tracer, np.ndarray)):
+        if isinstance(value, np.ndarray):
+            self._use_ndarray(base, value, by_numpy=True)
+            return []
+        if isinstance(value, (Array, Tracer)):
             self.use(base)
             return []
         if isinstance(value, (_Nested, _Super, type, str, bytes)):
@@ -685,11 +704,11 @@ class _Walk:
         else:
             self._use_object(ref, value)
 
-    def _use_ndarray(self, ref: _Reference, value: np.ndarray) -> None:
-        if value.nbytes <= SMALL_ARRAY:
-            self.note(ref, "content", value.copy())
-        else:
+    def _use_ndarray(self, ref: _Reference, value: np.ndarray, by_numpy: bool = False) -> None:
+        if is_read_at_each_call(value) and not by_numpy:
             self.note(ref, "buffer", weakly(value))
+        else:
+            self.note(ref, "content", value.copy())
 
     def _use_function(self, ref: _Reference, value: Any) -> None:
         """A function that someone may call: what it reads, with arguments that are not known."""
@@ -735,6 +754,7 @@ class _Walk:
 
 # ------------------------------------------------------------------------------------ small parts
 
+_TYPE_OF_NDARRAY = frozenset(("shape", "dtype", "ndim", "size", "nbytes", "itemsize"))
 _MUTATING = frozenset(
     "append extend insert pop remove clear update setdefault add discard popitem sort reverse "
     "appendleft popleft write".split()

@@ -116,8 +116,14 @@ def _same_content(value: Any, expected: Any) -> bool:
         type(value) is np.ndarray
         and value.dtype == expected.dtype
         and value.shape == expected.shape
-        and value.tobytes() == expected.tobytes()
+        and _same_bytes(value, expected)
     )
+
+
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.flags.c_contiguous and b.flags.c_contiguous and a.dtype.kind != "O":
+        return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+    return a.tobytes() == b.tobytes()
 
 
 def _is_identical(value: Any, expected: Any) -> bool:

@@ -64,6 +64,7 @@ class Reads:
     made: list[Made] = field(default_factory=list)
     variables: dict[str, set[Origin]] = field(default_factory=dict)
     assigned: set[Origin] = field(default_factory=set)
+    computed: set[Origin] = field(default_factory=set)  # operands of operators with no traced value
     returned: set[Origin] = field(default_factory=set)
     _lines: list[tuple[int, int, int | None]] = field(default_factory=list)
 
@@ -376,7 +377,16 @@ def _binary_operation(machine: _Machine, arg: int) -> None:
         return
     machine.use(left)
     machine.use(right)
+    if all(map(_is_outside, left)) and all(map(_is_outside, right)) and left and right:
+        machine.reads.computed |= left | right
     machine.push(UNKNOWN)
+
+
+def _is_outside(origin: Origin) -> bool:
+    """Whether a value is certainly none that is computed here."""
+    while origin[0] in ("attr", "item", "each"):
+        origin = origin[1]
+    return origin[0] in ("global", "cell", "const")
 
 
 def _item(machine: _Machine, base: Origins, key: Origins) -> Origins:

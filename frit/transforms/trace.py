@@ -33,6 +33,7 @@ from frit.ir.primitive import (
     Params,
     Primitive,
     Tracer,
+    bottom_interpreter,
     current_interpreter,
     interpreting,
     scopes,
@@ -41,6 +42,27 @@ from frit.ir.types import AbstractValue, is_value, typeof
 from frit.transforms.leaks import check_leaks
 
 _SCALARS = (bool, int, float, complex)
+
+
+SMALL_ARRAY = 1 << 16  # bytes; a NumPy array up to this size is copied when it is traced
+
+
+def is_read_at_each_call(value: Any) -> bool:
+    """Whether a captured value is memory of the user's that a program reads whenever it runs."""
+    return type(value) is np.ndarray and value.nbytes > SMALL_ARRAY and value.flags.writeable
+
+
+def by_reference(value: Any) -> Any:
+    """A large NumPy array as a value of the trace that is being made, or None outside of one.
+
+    So that what the user writes into it later is seen by compiled programs.
+    """
+    interpreter: Any = current_interpreter()
+    while not isinstance(interpreter, Recorder):
+        if interpreter is bottom_interpreter():
+            return None
+        interpreter = interpreter.parent
+    return interpreter.reference(value)
 
 
 class TraceTracer(Tracer):
@@ -112,6 +134,10 @@ class Recorder(Interpreter):
         types = primitive.types_of_results([a.aval for a in atoms], params)
         results = self.record(primitive, atoms, types, params)
         return results if primitive.multiple_results else results[0]
+
+    def reference(self, value: Any) -> Any:
+        """A tracer for a constant itself, without an equation."""
+        return self.tracer_class(self, self.atom(value), errors.source_info(scopes()))
 
     def finish(self, outputs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr of all that was recorded, and the values of its constvars."""
@@ -230,8 +256,11 @@ def _record(
 
 
 def separate_tracers(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
-    """A closed jaxpr that holds no tracer: captured ones become leading inputs, given beside it."""
-    moved = [isinstance(c, Tracer) for c in consts]
+    """A closed jaxpr that holds no tracer: captured ones become leading inputs, given beside it.
+
+    So do arrays that are read at each call.
+    """
+    moved = [isinstance(c, Tracer) or is_read_at_each_call(c) for c in consts]
     if not any(moved):
         return ClosedJaxpr(jaxpr, consts), []
     captured = [c for c, m in zip(consts, moved, strict=True) if m]
