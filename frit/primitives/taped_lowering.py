@@ -107,7 +107,11 @@ def _taped_while(
         used, *state = values[f:]
         results = run_closed(body_jaxpr, *values[a:f], *state)
         moved = results[:n]
-        return [asks(*values[:a], *moved), _more(used, _number(1)), *moved, *results[n:]]
+        return [asks(*values[:a], *moved), add(used, _number(1)), *moved, *results[n:]]
+
+    def count_up(*values: Any) -> list[Any]:
+        going, _, *moved = run(*values[:f], *values[f + 1 :])
+        return [going, _more(values[f + 1], _number(1)), *moved]
 
     def rest(*values: Any) -> list[Any]:
         return [np.False_, *values[f:], *map(zeros, rows)]
@@ -132,9 +136,7 @@ def _taped_while(
             lambda going, *_: [going], chunk, fixed, [*first, *_blank(lanes, rows)]
         )
     else:
-        _, count, *results = _while(
-            lambda going, *_: [going], lambda *xs: run(*xs[:f], *xs[f + 1 :]), fixed, first
-        )
+        _, count, *results = _while(lambda going, *_: [going], count_up, fixed, first)
     (count,) = require(ne(count, _number(_MOST)), count, message=_TOO_MANY)
     return [*results[:n], count, *results[n:]]
 
@@ -146,42 +148,38 @@ def _taped_scan(
     f, n = len(fixed), len(carry)
     rows_in, rows_out = scan_parts(params, jaxpr.in_avals)[2], jaxpr.out_avals[n:]
     size = chunk_of([*rows_in, *rows_out])
-    fixed = [count, *tapes, *fixed]
-    t = 1 + len(tapes)
-    f += t
+    g, t = 1 + f, 1 + len(tapes) + f
     one = _number(-1 if reverse else 1)
 
+    # Values of a step: count, constants (g together), i, carry, rows; of a chunk: tapes after g.
     def run(*values: Any) -> list[Any]:
-        i, *state = values[f:]
-        return [add(i, one), *run_closed(jaxpr, *values[t:f], *state)]
+        i, *state = values[g:]
+        return [add(i, one), *run_closed(jaxpr, *values[1:g], *state)]
 
     def rest(*values: Any) -> list[Any]:
-        i, *state = values[f:]
+        i, *state = values[g:]
         return [add(i, one), *state[:n], *map(zeros, rows_out)]
 
     def step(*values: Any) -> list[Any]:
-        return _if(lt(values[f], values[0]), run, rest, values)
+        return _if(lt(values[g], values[0]), run, rest, values)
 
     def chunk(*values: Any) -> list[Any]:
-        count, *tapes = values[:t]
-        start, *others = values[f:]
+        count, tapes = values[0], values[g:t]
+        start, *others = values[t:]
         state, made = others[:n], others[n:]
         stacks = [tape_read(tape, start, rows=size) for tape in tapes]
         i = add(start, _number(size - 1)) if reverse else start
-        _, *results = _scan(step, values[:f], [i, *state], stacks, size, reverse)
+        _, *results = _scan(step, values[:g], [i, *state], stacks, size, reverse)
         used = min_(_number(size), sub(count, start))
         written = [
             tape_write(tape, start, used, stack)
             for tape, stack in zip(made, results[n:], strict=True)
         ]
-        return [
-            add(start, _number(size) if not reverse else _number(-size)),
-            *results[:n],
-            *written,
-        ]
+        following = add(start, _number(-size if reverse else size))
+        return [following, *results[:n], *written]
 
     if not rows_in and not rows_out:
-        return _without_tapes(count, fixed[1:], carry, jaxpr)
+        return _without_tapes(count, fixed, carry, jaxpr)
     last = sub(count, _number(1))
     start = sub(last, rem(last, _number(size))) if reverse else _number(0)
 
@@ -193,7 +191,7 @@ def _taped_scan(
         return [*chunk(*values[:-1]), values[-1]]
 
     state = [start, *carry, *_blank(lanes, rows_out), count]
-    return _while(goes_on, body, fixed, state)[1:-1]
+    return _while(goes_on, body, [count, *fixed, *tapes], state)[1:-1]
 
 
 def _without_tapes(count: Any, fixed: Any, carry: Any, jaxpr: ClosedJaxpr) -> list[Any]:

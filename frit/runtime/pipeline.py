@@ -45,6 +45,7 @@ from frit.ir.types import ShapedArray, typeof
 from frit.optimize.fingerprint import Constants, closed_key
 from frit.optimize.passes import Rewrites, optimize
 from frit.primitives.tapes import is_tape
+from frit.runtime import tapes as owned_tapes
 from frit.runtime.program import Executable, Program, ReferenceProgram, Tapes
 
 
@@ -201,7 +202,7 @@ def _load(subject: Compilation) -> Compilation:
     return replace(subject, executable=executable)
 
 
-_tape_allocator = tapes.allocator()
+_tape_allocator = owned_tapes.allocator()
 
 
 def load_module(

@@ -17,10 +17,52 @@ from typing import Any
 import numpy as np
 
 from frit import config
+from frit.backends.llvm.tapes import ALLOCATE, BIG, FREE, GIVE_BACK, TAKE
 from frit.primitives.tapes import forget, is_tape
+from frit.runtime import memory
 
-_release = ctypes.pythonapi.PyMem_RawFree
-_release.argtypes, _release.restype = (ctypes.c_void_p,), None
+_free_small = ctypes.pythonapi.PyMem_RawFree
+_free_small.argtypes, _free_small.restype = (ctypes.c_void_p,), None
+_blocks: dict[int, Any] = {}  # address -> a block of the pool
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+def _take(old: int | None, capacity: int, size: int) -> int | None:
+    """A block of `size` bytes that begins with those of an old one; None if there is none."""
+    try:
+        buffer = memory.pool.take(size)
+    except (OSError, MemoryError):
+        return None
+    address = ctypes.addressof(buffer)
+    _blocks[address] = buffer
+    if old:
+        ctypes.memmove(address, old, capacity)
+        _free_rows(old, capacity)
+    return address
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _give_back(address: int) -> None:
+    _blocks.pop(address, None)
+
+
+def _free_rows(address: int | None, capacity: int) -> None:
+    if capacity < BIG:
+        _free_small(address)
+    else:
+        _give_back(address)
+
+
+def allocator() -> dict[str, int]:
+    """The addresses behind the symbols that the code of tapes imports."""
+    python = ctypes.pythonapi
+    functions: dict[str, Any] = {
+        ALLOCATE: python.PyMem_RawRealloc,
+        FREE: python.PyMem_RawFree,
+        TAKE: _take,
+        GIVE_BACK: _give_back,
+    }
+    return {k: ctypes.cast(f, ctypes.c_void_p).value or 0 for k, f in functions.items()}
 
 
 class _Header(ctypes.Structure):
@@ -37,8 +79,8 @@ def free(tapes: int | None) -> None:
     while tapes:
         header = _Header.from_address(tapes)
         following = header.next
-        _release(header.bytes)
-        _release(tapes)
+        _free_rows(header.bytes, header.capacity)
+        _free_small(tapes)
         tapes = following
 
 

@@ -3,15 +3,15 @@
     handle  = address of { ptr next, ptr bytes, i64 rows, i64 capacity } | null: no rows
     context = { …, ptr tapes, i64 left }      a list of the tapes a call made, the bytes it may add
 
-A tape doubles when it is full, through the allocator of Python, so that memory that is not there
-is a status, and a MemoryError. Tapes die by place, not by count: what a body of a loop made, and
+A tape doubles when it is full, through the allocator of Python, from BIG bytes on through the pool
+of the runtime, whose pages are warm. Memory that is not there is a status, and a MemoryError.
+Tapes die by place, not by count: what a body of a loop made, and
 does not pass on, is freed after each turn, all else when the call ends. Handles that a program
 returns are the caller's, together with the list: see `runtime/tapes.py`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 from typing import Any
 
@@ -22,19 +22,14 @@ from frit.ir.types import ShapedArray
 from frit.primitives.tapes import is_tape
 
 ALLOCATE, FREE = "tape_reallocate", "tape_free"
+TAKE, GIVE_BACK = "tape_take", "tape_give_back"  # a larger block of the pool; a block no more used
+BIG = 1 << 20
 NO_MEMORY, NO_ROOM, FIRST_REQUIREMENT = 2, 3, 1000  # statuses of a call
 HEADER = 32  # bytes of a tape beside its rows
 _OVERHEAD = 64  # what a tape costs beside its rows
 _LEAST = 256  # bytes of the first allocation
 _CONTEXT_TAPES, _CONTEXT_LEFT = 2, 3
 _NEXT, _BYTES, _ROWS, _CAPACITY = range(4)
-
-
-def allocator() -> dict[str, int]:
-    """The addresses behind the symbols that the code of tapes imports."""
-    python = ctypes.pythonapi
-    functions = {ALLOCATE: python.PyMem_RawRealloc, FREE: python.PyMem_RawFree}
-    return {k: ctypes.cast(f, ctypes.c_void_p).value or 0 for k, f in functions.items()}
 
 
 def frees_its_tapes(body: Body) -> bool:
@@ -102,7 +97,9 @@ class TapeCode:
     def _import(self) -> None:
         self.module.declare(ALLOCATE, PTR, [PTR, I64])
         self.module.declare(FREE, VOID, [PTR])
-        self.imported |= {ALLOCATE, FREE}
+        self.module.declare(TAKE, PTR, [PTR, I64, I64])
+        self.module.declare(GIVE_BACK, VOID, [PTR])
+        self.imported |= {ALLOCATE, FREE, TAKE, GIVE_BACK}
 
     def _release(self) -> str:
         name = "tapes_release"
@@ -121,9 +118,17 @@ class TapeCode:
         b.cond_br(b.icmp("eq", tape, mark), after, body)
         b.position_at_end(body)
         b.store(_field(b, tape, _NEXT, PTR), list_cell)
-        capacity = b.add(_field(b, tape, _CAPACITY, I64), _OVERHEAD)
-        b.store(b.add(b.load(I64, left_cell), capacity), left_cell)
-        b.call(FREE, VOID, [_field(b, tape, _BYTES, PTR)])
+        capacity, memory = _field(b, tape, _CAPACITY, I64), _field(b, tape, _BYTES, PTR)
+        b.store(b.add(b.load(I64, left_cell), b.add(capacity, _OVERHEAD)), left_cell)
+        large, small, freed = (b.new_block(name) for name in ("large", "small", "freed"))
+        b.cond_br(b.icmp("slt", capacity, BIG), small, large)
+        b.position_at_end(large)
+        b.call(GIVE_BACK, VOID, [memory])
+        b.br(freed)
+        b.position_at_end(small)
+        b.call(FREE, VOID, [memory])
+        b.br(freed)
+        b.position_at_end(freed)
         b.call(FREE, VOID, [tape])
         b.br(head)
         b.position_at_end(after)
@@ -171,7 +176,17 @@ class TapeCode:
         wish = b.select(b.icmp("sgt", b.sub(wish, capacity), left), need, wish)
         left = b.sub(left, b.sub(wish, capacity))
         _return_if(b, b.icmp("slt", left, 0), NO_ROOM)
-        memory = b.call(ALLOCATE, PTR, [_field(b, tape, _BYTES, PTR), wish])
+        old, cell = _field(b, tape, _BYTES, PTR), b.alloca(PTR)
+        large, small, found = (b.new_block(name) for name in ("large", "small", "found"))
+        b.cond_br(b.icmp("slt", wish, BIG), small, large)
+        b.position_at_end(large)
+        b.store(b.call(TAKE, PTR, [old, capacity, wish]), cell)
+        b.br(found)
+        b.position_at_end(small)
+        b.store(b.call(ALLOCATE, PTR, [old, wish]), cell)
+        b.br(found)
+        b.position_at_end(found)
+        memory = b.load(PTR, cell)
         _return_if(b, b.icmp("eq", memory, Value("null", PTR)), NO_MEMORY)
         b.store(memory, b.gep(tape, _BYTES, PTR))
         b.store(wish, b.gep(tape, _CAPACITY, I64))
