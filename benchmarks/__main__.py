@@ -1,11 +1,12 @@
 """`make bench`: frit and jax side by side, on the same programs, in alternation.
 
-    python -m benchmarks [--rows REGEX] [--runs 3] [--threads 1] [--jax-python PATH]
+    python -m benchmarks [--rows REGEX] [--runs 3] [--pairs 7] [--threads 1] [--jax-python PATH]
 
-Two resident workers, one for each engine, hold the prepared rows; this parent asks them in turn, so
-that a disturbance of the machine hits both. Before a row is timed its results are compared. A run
-gives the median ratio of PAIRS interleaved pairs; a row is the median of the runs, each with new
-workers. Ratios between TIE and 1 / TIE are called ties: less is not told apart on a shared machine.
+Resident workers, one for each engine, hold the prepared rows; this parent asks them in turn, so
+that a disturbance of the machine hits all. Before a row is timed its results are compared. A run
+gives the median ratio of interleaved pairs; a row is the median of the runs, each with new workers.
+Rows that loops spell out are timed on numba as well, if the environment of jax has it.
+Ratios between TIE and 1 / TIE are called ties: less is not told apart on a shared machine.
 Everything measured is kept in benchmarks/results.json; benchmarks/RESULTS.md is the summary.
 """
 
@@ -25,24 +26,31 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+ENGINES = ("frit", "jax")
 PAIRS = 7
 TIE = 0.67
 SHORTEST = 0.02  # seconds that a timing lasts at least
 LONG, VERY_LONG = 1.0, 5.0  # seconds of a call from which on 3 pairs, or one, are enough
-PACKAGES = ["jax==0.10.2", "numpy"]
+PACKAGES = ["jax==0.10.2", "numpy", "numba"]
 IMPORT_ROW = "import and first call"
 FIRST_CALL = "import jax, jax.numpy as jnp; jax.jit(lambda x: x + 1)(jnp.arange(8.0))"
 
 
 def jax_python():
-    """Python of an environment with jax in it, made when absent."""
+    """Python of an environment with jax and numba in it, made when absent."""
     environment = ROOT / ".venv-bench"
     python = environment / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    if subprocess.run([python, "-c", "import jax"], capture_output=True).returncode:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    if not imports(python, "jax, numba"):
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, *PACKAGES], check=True)
     return python
+
+
+def imports(python, modules):
+    """Whether a Python can import all of some modules."""
+    return not subprocess.run([python, "-c", f"import {modules}"], capture_output=True).returncode
 
 
 # ---- the two workers ----------------------------------------------------------------------------
@@ -50,7 +58,8 @@ def jax_python():
 
 def environment(threads):
     """Environment of a process in which every library keeps to `threads` threads."""
-    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "FRIT_NUM_THREADS")
+    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "FRIT_NUM_THREADS",
+              "NUMBA_NUM_THREADS")  # fmt: skip
     flags = "--xla_cpu_multi_thread_eigen=false" if threads == 1 else ""
     found = dict(os.environ, XLA_FLAGS=flags, JAX_PLATFORMS="cpu", PYTHONHASHSEED="0")
     return found | dict.fromkeys(limits, str(threads))
@@ -107,17 +116,19 @@ def same(file, other):
     return None
 
 
-def measure(name, workers, folder):
+def measure(name, workers, folder, pairs):
     """The seconds of each engine, pair by pair: {"frit": [...], "jax": [...]}."""
     estimates = {}
     for engine, worker in workers.items():
         file = str(pathlib.Path(folder) / f"{engine}.npz")
         estimates[engine] = worker.ask(prepare=name, result=file)["seconds"]
-    difference = same(*(pathlib.Path(folder) / f"{engine}.npz" for engine in workers))
-    if difference:
-        raise RuntimeError(f"results differ: {difference}")
-    slowest = max(estimates.values())
-    pairs = 1 if slowest > VERY_LONG else 3 if slowest > LONG else PAIRS
+    files = {engine: pathlib.Path(folder) / f"{engine}.npz" for engine in workers}
+    for engine in workers:
+        difference = same(files[engine], files["jax"])
+        if difference:
+            raise RuntimeError(f"results of {engine} and jax differ: {difference}")
+    slowest = max(estimates[engine] for engine in ENGINES)
+    pairs = 1 if slowest > VERY_LONG else min(3, pairs) if slowest > LONG else pairs
     calls = {e: max(1, math.ceil(SHORTEST / max(s, 1e-7))) for e, s in estimates.items()}
     times = {engine: [] for engine in workers}
     for pair in range(pairs):
@@ -130,13 +141,13 @@ def measure(name, workers, folder):
     return times
 
 
-def measure_import(pythons, threads):
+def measure_import(pythons, threads, pairs):
     """The same for a new process that imports the library and calls one function."""
     install = "from frit import jax_alias; jax_alias.install(); "
     programs = {"frit": install + FIRST_CALL, "jax": FIRST_CALL}
-    times = {engine: [] for engine in pythons}
-    for pair in range(PAIRS):
-        order = list(pythons) if pair % 2 == 0 else list(reversed(pythons))
+    times = {engine: [] for engine in ENGINES}
+    for pair in range(pairs):
+        order = list(ENGINES) if pair % 2 == 0 else list(reversed(ENGINES))
         for engine in order:
             command = [pythons[engine], "-c", programs[engine]]
             start = time.perf_counter()
@@ -145,17 +156,19 @@ def measure_import(pythons, threads):
     return times
 
 
-def one_run(names, pythons, threads):
-    """name -> times, or {"error": reason}, with new workers."""
+def one_run(names, looped, pythons, options):
+    """name -> times, or {"error": reason}, with new workers. looped: the rows that numba has."""
     found = {}
-    workers = {engine: Worker(engine, pythons[engine], threads) for engine in pythons}
+    workers = {e: Worker(e, pythons[e], options.threads) for e in pythons}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
+            engines = [e for e in workers if e != "numba" or name in looped]
             try:
                 if name == IMPORT_ROW:
-                    found[name] = measure_import(pythons, threads)
+                    found[name] = measure_import(pythons, options.threads, options.pairs)
                 else:
-                    found[name] = measure(name, workers, folder)
+                    chosen = {e: workers[e] for e in engines}
+                    found[name] = measure(name, chosen, folder, options.pairs)
             except (RuntimeError, subprocess.CalledProcessError, BrokenPipeError) as error:
                 found[name] = {"error": str(error)}
             print(f"  {name}: {line_of(found[name])}", flush=True)
@@ -167,9 +180,9 @@ def one_run(names, pythons, threads):
 # ---- the summary --------------------------------------------------------------------------------
 
 
-def ratio(times):
-    """Median over the pairs of jax's time by frit's: above one frit is faster."""
-    return statistics.median(j / f for f, j in zip(times["frit"], times["jax"], strict=True))
+def ratio(times, peer="jax"):
+    """Median over the pairs of a peer's time by frit's: above one frit is faster."""
+    return statistics.median(j / f for f, j in zip(times["frit"], times[peer], strict=True))
 
 
 def shown(seconds):
@@ -187,22 +200,37 @@ def verdict(value):
 def line_of(times):
     if "error" in times:
         return times["error"]
-    medians = (statistics.median(times[engine]) for engine in ("frit", "jax"))
-    return " against ".join(map(shown, medians)) + f", {verdict(ratio(times))}"
+    medians = (statistics.median(times[engine]) for engine in ENGINES)
+    line = " against ".join(map(shown, medians)) + f", {verdict(ratio(times))}"
+    if "numba" in times:
+        line += f"; numba {shown(statistics.median(times['numba']))}"
+    return line
 
 
 def table_row(name, runs):
     """A line of the table from the times of each run."""
     errors = [run["error"] for run in runs if "error" in run]
     if errors:
-        return f"| {name} | | | | | {errors[0][:100]} |"
-    frit, jax = (statistics.median(t for run in runs for t in run[e]) for e in ("frit", "jax"))
+        return f"| {name} | | | | | {errors[0][:100]} | | |"
+    frit, jax = (median_of(runs, engine) for engine in ENGINES)
     ratios = [ratio(run) for run in runs]
     spread = ", ".join(f"{value:.2f}" for value in ratios)
     middle = statistics.median(ratios)
+    numba = numba_cells(runs) if "numba" in runs[0] else "| |"
     return (
-        f"| {name} | {shown(frit)} | {shown(jax)} | {middle:.2f} | {spread} | {verdict(middle)} |"
+        f"| {name} | {shown(frit)} | {shown(jax)} | {middle:.2f} | {spread} | {verdict(middle)} "
+        + numba
     )
+
+
+def median_of(runs, engine):
+    return statistics.median(t for run in runs for t in run[engine])
+
+
+def numba_cells(runs):
+    """numba's time, and how many times frit's it is."""
+    against = statistics.median(ratio(run, "numba") for run in runs)
+    return f"| {shown(median_of(runs, 'numba'))} | {against:.2f} |"
 
 
 def machine():
@@ -227,10 +255,11 @@ PAGE = """# frit and jax side by side
 Written by `make bench`. {threads} thread(s); {cpu}, {cpus} CPUs; Python {python}; commit {commit};
 jax 0.10.2. Times are medians; the ratio is jax's time by frit's, the median over the runs of the
 median over interleaved pairs. Ratios between 0.67 and 1.5 are ties. Results were compared before
-anything was timed. All figures: results.json.
+anything was timed. The last columns are numba on the same work, spelled out as loops, and its time
+by that of frit. All figures: results.json.
 
-| row | frit | jax | ratio | each run | verdict |
-| --- | ---: | ---: | ---: | --- | --- |
+| row | frit | jax | ratio | each run | verdict | numba | numba / frit |
+| --- | ---: | ---: | ---: | --- | --- | ---: | ---: |
 {rows}
 """
 
@@ -245,28 +274,37 @@ def write(runs, names, threads):
     print(rows)
 
 
-def row_names(python):
-    """Names of the rows, asked of jax's environment, since importing them imports jax."""
-    code = "from benchmarks.rows import ROWS; print(*ROWS, sep='\\n')"
+def row_names(python, module):
+    """Names of the rows of a module, asked of the peers' environment, which can import it."""
+    code = f"from benchmarks.{module} import ROWS; print(*ROWS, sep='\\n')"
     done = subprocess.run(
-        [python, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        [python, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     )
-    return [IMPORT_ROW, *done.stdout.splitlines()]
+    return done.stdout.splitlines()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", default="", help="only rows in whose name this is found")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="interleaved pairs of a run")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--jax-python", help="Python with jax, instead of an environment made here")
     options = parser.parse_args()
-    pythons = {"frit": sys.executable, "jax": options.jax_python or jax_python()}
-    names = [n for n in row_names(pythons["jax"]) if re.search(options.rows, n)]
+    peer = options.jax_python or jax_python()
+    pythons = {"frit": sys.executable, "jax": peer}
+    looped = []
+    if imports(peer, "numba"):
+        pythons["numba"] = peer
+        looped = row_names(peer, "numba_rows")
+    else:
+        print(f"without numba, which {peer} does not have", flush=True)
+    names = [IMPORT_ROW, *row_names(peer, "rows")]
+    names = [name for name in names if re.search(options.rows, name)]
     runs = []
     for number in range(options.runs):
         print(f"run {number + 1} of {options.runs}", flush=True)
-        runs.append(one_run(names, pythons, options.threads))
+        runs.append(one_run(names, looped, pythons, options))
     if options.rows:
         print("\n".join(table_row(name, [run[name] for run in runs]) for name in names))
     else:

@@ -1,14 +1,12 @@
 """The programs that are timed. Each is written for jax and runs on frit through the alias.
 
-A row is a function that prepares its inputs and returns a `Case`: `call` is timed and its result
-waited for; `check` gives what both sides must agree on before anything is timed.
+A row is a function that prepares its inputs and returns a `Case` (case.py).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -16,30 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-ROWS: dict[str, Callable[[], Case]] = {}
+from benchmarks.case import Case, draw, mlp_params, table
 
-
-@dataclass(frozen=True)
-class Case:
-    """What is timed, and what is compared first (by default the timed call's own result)."""
-
-    call: Callable[[], Any]
-    check: Callable[[], Any] | None = None
-
-    def result(self) -> Any:
-        return (self.check or self.call)()
-
-
-def row(name: str) -> Callable[[Callable[[], Case]], Callable[[], Case]]:
-    def register(prepare: Callable[[], Case]) -> Callable[[], Case]:
-        ROWS[name] = prepare
-        return prepare
-
-    return register
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+ROWS, row = table()
 
 
 def compiling(make: Callable[[], Callable[..., Any]], *arguments: Any) -> Case:
@@ -82,11 +59,6 @@ def mlp_loss(params: Any, x: Any, y: Any) -> Any:
     for w, b in hidden:
         x = jnp.tanh(x @ w + b)
     return jnp.mean((x @ weights + bias - y) ** 2)
-
-
-def mlp_params(*sizes: int) -> list[Any]:
-    pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
-    return [(draw(n, m, seed=n) / np.sqrt(n), np.zeros(m, np.float32)) for n, m in pairs]
 
 
 @row("compile: gradient of a tiny MLP")
