@@ -7,6 +7,7 @@ complex as nodes of their own, written here as the Python types `int`, `float` a
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -112,6 +113,21 @@ def canonicalize(dtype: DType, *, allow_extended: bool = True) -> DType:
     if isinstance(dtype, ExtendedDType) or config.enable_x64.value:
         return dtype
     return _NARROWED.get(dtype, dtype)
+
+
+def canonicalize_asked(dtype: Any, asker: str = "") -> DType:
+    """`dtype`, which a user wrote for the function `asker`, canonical; with a warning if narrowed."""
+    asked = as_dtype(dtype)
+    found = canonicalize(asked)
+    if found != asked and dtype not in (int, float, complex):
+        where = f" requested in {asker}" if asker else ""
+        warnings.warn(
+            f"Explicitly requested dtype {asked}{where} is not available, and will be truncated to "
+            f"dtype {found}. To enable more dtypes, set the jax_enable_x64 configuration option or "
+            'the JAX_ENABLE_X64 shell environment variable: config.update("jax_enable_x64", True).',
+            stacklevel=5,  # here, a check of arguments, the function, its wrapper, the user
+        )
+    return found
 
 
 def as_dtype(dtype: Any) -> DType:

@@ -6,6 +6,9 @@ becomes a constant of the body, an output that is the slice itself is the stack 
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,18 +16,21 @@ from typing import Any
 import numpy as np
 
 from frit import config, errors, trees
+from frit.api.checkpointing import checkpoint
 from frit.api.mapping import vmap
 from frit.ir import dtypes
-from frit.ir.jaxpr import ClosedJaxpr, drop_unused_equations
+from frit.ir.jaxpr import ClosedJaxpr, drop_unused_equations, run_closed
 from frit.ir.primitive import Tracer
 from frit.ir.types import ShapedArray, typeof
 from frit.lax.bodies import check_carry, check_structure, forwarded, same_type, trace_body
+from frit.lax.branching import cond
 from frit.lax.conversion import convert_element_type
-from frit.lax.elementwise import add, lt
+from frit.lax.elementwise import add, bitwise_and, bitwise_not, lt, sub
 from frit.lax.indexing import dynamic_index_in_dim, slice_in_dim
 from frit.lax.shapes import concatenate, expand_dims, reshape
 from frit.primitives import taped_lowering  # noqa: F401 - how loops over tapes are computed
 from frit.primitives.scans import scan as scan_p
+from frit.primitives.tapes import require as require_p
 from frit.primitives.while_loops import while_ as while_p
 from frit.runtime import cache
 
@@ -224,19 +230,37 @@ def _python_scan(f: Any, init: Any, leaves: Any, tree: Any, length: int, reverse
     return carry, trees.map(lambda *rows: concatenate([expand_dims(r, (0,)) for r in rows], 0), *ys)
 
 
-def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any,
+    *, max_steps: int | None = None,
+) -> Any:  # fmt: skip
     """`init_val` after `body_fun` was applied for as long as `cond_fun` holds.
 
-    The value keeps its structure, shapes and dtypes.  Not differentiable in reverse.
+    The value keeps its structure, shapes and dtypes.  Differentiated in reverse, each step keeps
+    what its derivative needs, in memory that grows with the number of steps.
+
+    max_steps: makes the loop one of at most so many steps, which keeps about 2 √max_steps carries
+    in reverse and computes the rest again.  JaxRuntimeError if the condition still holds then.
+
+    >>> from frit import grad, lax
+    >>> double = lambda x: lax.while_loop(lambda v: v < 100.0, lambda v: 2.0 * v, x)
+    >>> grad(double)(3.0), grad(lambda x: lax.while_loop(lambda v: v < 100.0, lambda v: 2.0 * v, x,
+    ...                                                  max_steps=50))(3.0)
+    (Array(64., dtype=float32, weak_type=True), Array(64., dtype=float32, weak_type=True))
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if max_steps is not None:
+        max_steps = _step_limit(max_steps)
     if config.disable_jit.value:
         try:
             value = init_val
-            while cond_fun(value):
+            for done in itertools.count():
+                if not cond_fun(value):
+                    return value
+                if done == max_steps:
+                    raise errors.JaxRuntimeError(_too_many_steps(max_steps))
                 value = body_fun(value)
-            return value
         except errors.ConcretizationTypeError:
             pass  # the predicate is traced: the loop must be, too
     leaves, in_tree = trees.flatten(init_val)
@@ -261,8 +285,64 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         raise TypeError(
             f"cond_fun must return a boolean scalar, but got output type(s) [{pred!r}]."
         )
-    results = _bind_while(condition, cond_consts, entry, body_consts, leaves)
+    if max_steps is None:
+        results = _bind_while(condition, cond_consts, entry, body_consts, leaves)
+    else:
+        results = _bounded_while(
+            lambda carry: run_closed(condition.closed, *cond_consts, *carry)[0],
+            lambda carry: run_closed(entry.closed, *body_consts, *carry),
+            leaves,
+            max_steps,
+        )
     return entry.out_tree.unflatten(results)
+
+
+def _step_limit(max_steps: Any) -> int:
+    if isinstance(max_steps, Tracer):
+        raise errors.ConcretizationTypeError(
+            max_steps, "max_steps is a bound on what the backward pass keeps, a Python int."
+        )
+    limit = operator.index(max_steps)
+    if not 0 <= limit < 1 << 31:
+        raise ValueError(f"max_steps must be at least 0 and below 2**31, got {limit}.")
+    return limit
+
+
+def _too_many_steps(max_steps: int) -> str:
+    return (
+        f"The loop made max_steps={max_steps} steps, and its condition still holds. Its result is "
+        "not known: give a larger max_steps, or none, or let the condition count the steps."
+    )
+
+
+def _bounded_while(
+    asks: Callable[[Any], Any], step: Callable[[Any], Any], carry: list[Any], max_steps: int
+) -> list[Any]:
+    """A while as a scan over checkpointed scans, of about √max_steps steps each."""
+    inner = max(1, math.isqrt(max(0, max_steps - 1)) + 1)
+
+    def goes_on(state: Any) -> Any:
+        going, left, _ = state
+        return bitwise_and(going, lt(np.int32(0), left))
+
+    def one(state: Any) -> Any:
+        _, left, carry = state
+        moved = step(carry)
+        return asks(moved), sub(left, np.int32(1)), moved
+
+    def within(state: Any, _: Any) -> Any:
+        return cond(goes_on(state), one, lambda state: state, state), None
+
+    @functools.partial(checkpoint, prevent_cse=False)
+    def chunk(state: Any) -> Any:
+        return scan(within, state, None, length=inner)[0]
+
+    def over(state: Any, _: Any) -> Any:
+        return cond(goes_on(state), chunk, lambda state: state, state), None
+
+    state = (asks(carry), np.int32(max_steps), list(carry))
+    (going, _, results), _ = scan(over, state, None, length=-(-max_steps // inner))
+    return require_p(bitwise_not(going), *results, message=_too_many_steps(max_steps))
 
 
 def _bind_while(
@@ -318,11 +398,11 @@ def _without_fixed_carry(
 
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any,
-    *, unroll: int | bool | None = None,
+    *, unroll: int | bool | None = None, max_steps: int | None = None,
 ) -> Any:  # fmt: skip
     """`init_val` after `val = body_fun(i, val)` for i from `lower` up to `upper`.
 
-    With Python bounds it is a scan, and differentiable in reverse; with traced ones a while_loop.
+    With Python bounds it is a scan; with traced ones, or with `max_steps`, a while_loop, which see.
 
     >>> from frit import lax
     >>> lax.fori_loop(0, 3, lambda i, total: total + i, 10.0)
@@ -335,7 +415,7 @@ def fori_loop(
     if unroll is not None and not static:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are static.")
     dtype = typeof(lower).dtype  # type: ignore[attr-defined]
-    static = static and dtypes.is_integer(dtype)
+    static = static and dtypes.is_integer(dtype) and max_steps is None
     if static and config.disable_jit.value:
         value = init_val
         for i in range(int(lower), int(upper)):
@@ -362,7 +442,7 @@ def fori_loop(
         return add(i, one), end, body_fun(i, value)
 
     body = cache.Adapted(body_fun, f"fori_while {dtype}", advance)
-    _, _, result = while_loop(_below, body, (lower, upper, init_val))
+    _, _, result = while_loop(_below, body, (lower, upper, init_val), max_steps=max_steps)
     return result
 
 

@@ -186,6 +186,7 @@ def _remat_split(
                 "computed again would act on the world again."
             )
     needed_out = False if saveable is save_everything else None
+    needed = [True] * len(unknown)  # what is computed again starts from the operands
     parts = split_closed(
         eqn.params["jaxpr"], tuple(unknown), tuple(needed), False, needed_out, policy
     )

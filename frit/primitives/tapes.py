@@ -30,7 +30,7 @@ import numpy as np
 
 from frit import errors
 from frit.ir.dtypes import ExtendedDType, extended, float0
-from frit.ir.primitive import Primitive, absent
+from frit.ir.primitive import Effect, Primitive, absent
 from frit.ir.types import ShapedArray
 from frit.primitives.reductions import reduce_and
 from frit.transforms.linear import axis_to_front, instantiate, is_linear, is_zero
@@ -211,6 +211,13 @@ tape_sum: Primitive = Primitive(
 # ---------------------------------------------------------------------------------------- require
 
 
+class RequireEffect(Effect):
+    """The program may end with an error: such an equation is not dropped, whatever it computes."""
+
+
+_may_fail = frozenset((RequireEffect(),))
+
+
 def _require_evaluate(predicate: Any, *values: Any, message: str) -> list[Any]:
     if not np.all(predicate):
         raise errors.JaxRuntimeError(message)
@@ -232,6 +239,7 @@ require: Primitive = Primitive(
     "require",
     multiple_results=True,
     result_types=lambda predicate, *types, message: list(types),
+    effects=lambda *types, message: _may_fail,
     evaluate=_require_evaluate,
     jvp=_require_jvp,
     transpose=lambda cts, predicate, *values, message: [None, *cts],
