@@ -5,8 +5,8 @@
 First random programs (tests/fuzzing.py), each in its whole against its equations one at a time and
 against NumPy; then, of a tenth as many, every kernel in the loops interpreter, which finds accesses
 out of bounds, races and memory read before it is written. A disagreement is shrunk and shown with
-its seed, so that `--seed N --programs 1` repeats it. Then every vector function on every float32
-(tools/accuracy.py --exhaustive). The compiler's verifiers are on (FRIT_CHECK=0 turns them off).
+its seed, so that `--seed N --programs 1` repeats it. Then the elementary functions on every
+float32 and many float64 (tools/accuracy.py --exhaustive). The compiler's verifiers are on (FRIT_CHECK=0 turns them off).
 """
 
 import argparse
@@ -76,7 +76,7 @@ def main():
         status |= bool(fuzz_programs(count, options.seed, fuzzing.check_loops))
     if only in (None, "math"):
         accuracy = [sys.executable, str(ROOT / "tools" / "accuracy.py"), "--exhaustive"]
-        status |= subprocess.run(accuracy).returncode
+        status |= subprocess.run([*accuracy, "--jobs", str(os.cpu_count())]).returncode
     return int(status)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from frit.codegen.interpret import LoopFault, interpret
+from frit.codegen.interpret import LoopFault, interpret, interpret_in_place
 from frit.codegen.loop_builder import Builder
 from frit.codegen.loops_check import check_function
 from frit.codegen.scalars import evaluate
@@ -99,3 +99,34 @@ def test_zeros_are_ordered_by_max_and_min():
     zeros = [np.float32(-0.0), np.float32(0.0)]
     assert not np.signbit(evaluate("max", zeros, "float32", {}))
     assert np.signbit(evaluate("min", zeros[::-1], "float32", {}))
+
+
+def test_arguments_in_one_memory_are_watched_as_one():
+    memory = np.arange(8, dtype=np.int32)
+    function = moved_along(7, 0)
+    interpret_in_place(function, [memory[:7], memory[:7]], [True, False], evaluate)
+    assert memory.tolist() == [*range(1, 8), 7]
+    function = moved_along(6, 1)
+    with pytest.raises(LoopFault, match="is (read|written) by another iteration"):
+        interpret_in_place(function, [memory[:7], memory[:7]], [True, False], evaluate)
+
+
+def test_arguments_that_overlap_by_halves_are_refused():
+    memory = np.zeros(8, np.int32)
+    with pytest.raises(LoopFault, match="y and x overlap"):
+        interpret_in_place(moved_along(7, 0), [memory[:7], memory[1:]], [True, False], evaluate)
+
+
+def test_results_are_written_in_full():
+    x, y = np.zeros(7, np.int32), np.zeros(7, np.int32)
+    with pytest.raises(LoopFault, match="1 of the 7 elements of y are never written, .* 6"):
+        interpret_in_place(moved_along(6, 0), [x, y], [True, False], evaluate)
+
+
+def moved_along(extent, step):
+    """y[i] = x[i + step] + 1 for the first `extent` of 7 elements."""
+    b = Builder("moved")
+    x, y = b.buffer("x", "int32", (7,)), b.buffer("y", "int32", (7,))
+    with b.loop(extent, kind="parallel") as loop:
+        b.store(y, loop.index, b.apply("add", b.load(x, loop.index + step), 1))
+    return check_function(b.finish())
