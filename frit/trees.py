@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import optree
@@ -44,8 +44,7 @@ __all__ = [
     "PyTreeDef", "SequenceKey", "all_true", "broadcast", "broadcast_prefix", "equality_errors",
     "equality_text", "flatten", "flatten_with_path", "is_node_class", "keystr", "leaves", "map",
     "map_with_path", "metadata", "one_level", "paths", "prefix_errors", "reduce", "register_node",
-    "register_with_keys", "structure", "structure_of_children", "subtree_leaves", "transpose",
-    "unflatten",
+    "register_with_keys", "structure", "structure_of_children", "transpose", "unflatten",
 ]  # fmt: skip
 
 _Leaf = Callable[[Any], bool] | None
@@ -342,7 +341,3 @@ def reduce(
 
 def all_true(tree: Any, is_leaf: _Leaf = None) -> bool:
     return all(leaves(tree, is_leaf))
-
-
-def subtree_leaves(tree: Any, is_leaf: _Leaf = None) -> Iterator[Any]:
-    yield from leaves(tree, is_leaf)

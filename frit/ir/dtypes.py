@@ -116,7 +116,7 @@ def canonicalize(dtype: DType, *, allow_extended: bool = True) -> DType:
 
 
 def canonicalize_asked(dtype: Any, asker: str = "") -> DType:
-    """`dtype`, which a user wrote for the function `asker`, canonical; with a warning if narrowed."""
+    """`dtype` as a user wrote it for `asker`, canonical; with a warning where it is narrowed."""
     asked = as_dtype(dtype)
     found = canonicalize(asked)
     if found != asked and dtype not in (int, float, complex):

@@ -47,15 +47,7 @@ def _user_dtype(dtype, function):
         raise TypeError(f"{found} is not a valid dtype of arrays: only numbers are supported.")
     if found == dtypes.float0:
         return found
-    narrow = dtypes.canonicalize(found)
-    if narrow != found and dtype not in (int, float, builtins.complex):
-        warnings.warn(
-            f"Explicitly requested dtype {found.name} requested in {function} is not available, "
-            f"and will be truncated to dtype {narrow.name}. To enable more dtypes, set the "
-            "jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable.",
-            stacklevel=4,
-        )
-    return narrow
+    return dtypes.canonicalize_asked(dtype, function)
 
 
 def _convert_element_type(

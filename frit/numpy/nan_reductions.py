@@ -16,7 +16,7 @@ from frit.numpy.promotion import constant_like, convert, requested_dtype, to_ine
 from frit.numpy.reductions import check_where
 from frit.numpy.selection import is_nan
 from frit.numpy.selection import where as select
-from frit.numpy.statistics import var, variance_types
+from frit.numpy.statistics import squared_size, var, variance_types
 
 _STATIC = ("axis", "dtype", "keepdims")
 
@@ -158,18 +158,14 @@ def nanvar(
         mean = nanmean(a, axis, dtype=computed, keepdims=True, where=where)
     else:
         mean = lax.convert_element_type(ensure_array("nanvar", mean), computed)
-    centered = select(is_nan(a), constant_like(a, 0), lax.sub(a, mean))
-    if dtypes.is_complex(computed):
-        centered = lax.real(lax.mul(centered, lax.conj(centered)))
-    else:
-        centered = lax.square(centered)
+    distances = squared_size(select(is_nan(a), constant_like(a, 0), lax.sub(a, mean)))
     numbers = lax.bitwise_not(is_nan(a))
     number = reductions.sum(
-        numbers, axis=axis, dtype=centered.dtype, keepdims=keepdims, where=where
+        numbers, axis=axis, dtype=distances.dtype, keepdims=keepdims, where=where
     )
-    number = lax.sub(number, convert(ddof, centered.dtype))
+    number = lax.sub(number, convert(ddof, distances.dtype))
     too_few = lax.le(number, constant_like(number, 0))
-    total = reductions.sum(centered, axis, keepdims=keepdims, where=where)
+    total = reductions.sum(distances, axis, keepdims=keepdims, where=where)
     divisor = select(too_few, constant_like(number, 1), number)
     result = select(too_few, constant_like(total, np.nan), lax.div(total, divisor))
     return lax.convert_element_type(result, dtype)

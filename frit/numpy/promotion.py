@@ -328,13 +328,4 @@ def requested_dtype(dtype: Any, name: str) -> Any:
             "JAX only supports number, bool, and string dtypes, and frit only number and bool, got "
             f"dtype {asked} in {name}"
         )
-    found = dtypes.canonicalize(asked)
-    if found != asked and dtype not in (int, float, complex):
-        warnings.warn(
-            f"Explicitly requested dtype {asked} requested in {name} is not available, and will be "
-            f"truncated to dtype {found}. To enable more dtypes, set the jax_enable_x64 "
-            "configuration option or the JAX_ENABLE_X64 shell environment variable. See "
-            "https://github.com/jax-ml/jax#current-gotchas for more.",
-            stacklevel=4,
-        )
-    return found
+    return dtypes.canonicalize_asked(dtype, name)

@@ -95,6 +95,11 @@ def variance_types(a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
     return single_precision(a_dtype), real_part_dtype(a_dtype)
 
 
+def squared_size(x: Any) -> Any:
+    """|x|^2, elementwise: a real number."""
+    return lax.real(lax.mul(x, lax.conj(x))) if dtypes.is_complex(x.dtype) else lax.square(x)
+
+
 @jitted(static_argnames=("axis", "dtype", "keepdims"))
 def _var(
     a: Any,
@@ -115,15 +120,11 @@ def _var(
         a_mean = mean(a, axis, dtype=computed, keepdims=True, where=where)
     else:
         a_mean = lax.convert_element_type(ensure_array("var", a_mean), computed)
-    centered = lax.sub(a, a_mean)
-    if dtypes.is_complex(computed):
-        centered = lax.real(lax.mul(centered, lax.conj(centered)))
-        computed = centered.dtype
-    else:
-        centered = lax.square(centered)
+    distances = squared_size(lax.sub(a, a_mean))
+    computed = distances.dtype
     normalizer = count(a, axis, keepdims, where, computed)
     normalizer = lax.sub(normalizer, convert(correction, computed))
-    total = reductions.sum(centered, axis, dtype=computed, keepdims=keepdims, where=where)
+    total = reductions.sum(distances, axis, dtype=computed, keepdims=keepdims, where=where)
     result = lax.convert_element_type(lax.div(total, normalizer), dtype)
     return select(lax.gt(normalizer, constant_like(normalizer, 0)), result, np.nan)
 

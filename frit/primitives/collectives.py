@@ -210,6 +210,43 @@ axis_index = Primitive(
 # ------------------------------------------------------------------------ all_gather and exchanges
 
 
+def _exchange_batch(
+    name: str,
+    primitive: Callable[[], Primitive],
+    positions: Sequence[str],
+    exchange: Callable[..., tuple[Any, int | None]],
+) -> Callable[..., Any]:
+    """The batch rule of an exchange of one operand.
+
+    Over its own axis it is `exchange(axis, x, axis of x, **params)`; past any other axis, moved to
+    the front, all positions in the array (the parameters so named) are one further.
+    """
+
+    def batch(axis: Axis, operands: Any, mapped: Any, *, axis_name: Any, **params: Any) -> Any:
+        (x,), (d,) = operands, mapped
+        _refuse_groups(params.get("axis_index_groups"), name)
+        if axis.name in names_of(axis_name):
+            return exchange(axis, x, d, **params)
+        params.update({p: params[p] + 1 for p in positions})
+        return primitive()(move_axis(x, d, 0), axis_name=axis_name, **params), 0
+
+    return batch
+
+
+def _merged(x: Any, at: int) -> Any:
+    """x with its axes `at` and `at + 1` as one."""
+    aval: Any = typeof(x)
+    sizes = (*aval.shape[:at], aval.shape[at] * aval.shape[at + 1], *aval.shape[at + 2 :])
+    return reshape(x, new_sizes=sizes, dimensions=None, sharding=None)
+
+
+def _divided(x: Any, at: int, parts: Any) -> Any:
+    """x with its axis `at` as two, the first of size `parts`."""
+    aval: Any = typeof(x)
+    sizes = (*aval.shape[:at], parts, aval.shape[at] // parts, *aval.shape[at + 1 :])
+    return reshape(x, new_sizes=sizes, dimensions=None, sharding=None)
+
+
 def _all_gather_types(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: Any,
                       tiled: bool, **_: Any) -> Any:  # fmt: skip
     if tiled:
@@ -219,26 +256,11 @@ def _all_gather_types(x: Any, *, all_gather_dimension: int, axis_name: Any, axis
     return x.with_axis(all_gather_dimension, axis_size)
 
 
-def _all_gather_batch(
-    axis: Axis, operands: Any, mapped: Any, *, all_gather_dimension: int, axis_name: Any,
-    axis_size: Any, tiled: bool, **params: Any,
-) -> Any:  # fmt: skip
-    (x,), (d,) = operands, mapped
-    _refuse_groups(params.get("axis_index_groups"), "all_gather")
-    if axis.name not in names_of(axis_name):
-        x = move_axis(x, d, 0)
-        return all_gather(
-            x, all_gather_dimension=all_gather_dimension + 1, axis_name=axis_name,
-            axis_size=axis_size, tiled=tiled, **params,
-        ), 0  # fmt: skip
-    x = axis_to_front(x, d, axis.size)
-    x = move_axis(x, 0, all_gather_dimension)
-    if tiled:
-        shape = list(typeof(x).shape)  # type: ignore[attr-defined]
-        merged = shape[all_gather_dimension] * shape[all_gather_dimension + 1]
-        shape[all_gather_dimension : all_gather_dimension + 2] = [merged]
-        x = reshape(x, new_sizes=tuple(shape), dimensions=None, sharding=None)
-    return x, None
+def _gathered(
+    axis: Axis, x: Any, d: int | None, *, all_gather_dimension: int, tiled: bool, **_: Any
+) -> tuple[Any, None]:
+    x = move_axis(axis_to_front(x, d, axis.size), 0, all_gather_dimension)
+    return _merged(x, all_gather_dimension) if tiled else x, None
 
 
 def _all_gather_transpose(ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any,
@@ -257,7 +279,7 @@ all_gather = Primitive(
     evaluate=absent("the axis is bound by vmap, whose batch rule replaces all_gather"),
     jvp=linear_jvp(lambda: all_gather),
     transpose=_all_gather_transpose,
-    batch=_all_gather_batch,
+    batch=_exchange_batch("all_gather", lambda: all_gather, ["all_gather_dimension"], _gathered),
     uses_axis_names=True,
 )
 
@@ -282,29 +304,13 @@ def _reduce_scatter_types(x: Any, *, scatter_dimension: int, axis_name: Any, axi
     return x.update(shape=tuple(shape))
 
 
-def _reduce_scatter_batch(
-    axis: Axis, operands: Any, mapped: Any, *, scatter_dimension: int, axis_name: Any,
-    axis_size: Any, tiled: bool, **params: Any,
-) -> Any:  # fmt: skip
-    (x,), (d,) = operands, mapped
-    _refuse_groups(params.get("axis_index_groups"), "psum_scatter")
-    if axis.name not in names_of(axis_name):
-        x = move_axis(x, d, 0)
-        return reduce_scatter(
-            x, scatter_dimension=scatter_dimension + 1, axis_name=axis_name, axis_size=axis_size,
-            tiled=tiled, **params,
-        ), 0  # fmt: skip
-    if d is None:
-        x = _scaled(x, axis.size)
-        rest = x
-    else:
-        rest = reduce_sum(x, axes=(d,), out_sharding=None)
+def _scattered(
+    axis: Axis, x: Any, d: int | None, *, scatter_dimension: int, tiled: bool, **_: Any
+) -> tuple[Any, int]:
+    total = _scaled(x, axis.size) if d is None else reduce_sum(x, axes=(d,), out_sharding=None)
     if tiled:
-        shape = list(typeof(rest).shape)  # type: ignore[attr-defined]
-        whole = shape[scatter_dimension]
-        shape[scatter_dimension : scatter_dimension + 1] = [axis.size, whole // axis.size]
-        rest = reshape(rest, new_sizes=tuple(shape), dimensions=None, sharding=None)
-    return rest, scatter_dimension
+        total = _divided(total, scatter_dimension, axis.size)
+    return total, scatter_dimension
 
 
 def _reduce_scatter_transpose(ct: Any, x: Any, *, scatter_dimension: int, axis_name: Any,
@@ -323,7 +329,9 @@ reduce_scatter = Primitive(
     evaluate=absent("the axis is bound by vmap, whose batch rule replaces reduce_scatter"),
     jvp=linear_jvp(lambda: reduce_scatter),
     transpose=_reduce_scatter_transpose,
-    batch=_reduce_scatter_batch,
+    batch=_exchange_batch(
+        "psum_scatter", lambda: reduce_scatter, ["scatter_dimension"], _scattered
+    ),
     uses_axis_names=True,
 )
 
@@ -341,10 +349,7 @@ def _take_rows(x: Any, rows: np.ndarray) -> Any:
     )  # fmt: skip
 
 
-def _ppermute_batch(axis: Axis, operands: Any, mapped: Any, *, axis_name: Any, perm: Any) -> Any:
-    (x,), (d,) = operands, mapped
-    if axis.name not in names_of(axis_name):
-        return ppermute(move_axis(x, d, 0), axis_name=axis_name, perm=perm), 0
+def _permuted(axis: Axis, x: Any, d: int | None, *, perm: Any) -> tuple[Any, int]:
     x = axis_to_front(x, d, axis.size)
     sources = np.full((axis.size,), -1, np.int32)
     for source, target in perm:
@@ -371,7 +376,7 @@ ppermute = Primitive(
     transpose=lambda ct, x, *, axis_name, perm: [
         ppermute(ct, axis_name=axis_name, perm=tuple((t, s) for s, t in perm))
     ],
-    batch=_ppermute_batch,
+    batch=_exchange_batch("ppermute", lambda: ppermute, [], _permuted),
     uses_axis_names=True,
 )
 
@@ -394,30 +399,15 @@ def _all_to_all_types(x: Any, *, split_axis: int, concat_axis: int, axis_name: A
     return x.update(shape=tuple(shape))
 
 
-def _all_to_all_batch(axis: Axis, operands: Any, mapped: Any, *, split_axis: int, concat_axis: int,
-                      axis_name: Any, tiled: bool, **params: Any) -> Any:  # fmt: skip
-    (x,), (d,) = operands, mapped
-    _refuse_groups(params.get("axis_index_groups"), "all_to_all")
-    if axis.name not in names_of(axis_name):
-        x = move_axis(x, d, 0)
-        return all_to_all(
-            x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, axis_name=axis_name,
-            tiled=tiled, **params,
-        ), 0  # fmt: skip
+def _regrouped(
+    axis: Axis, x: Any, d: int | None, *, split_axis: int, concat_axis: int, tiled: bool, **_: Any
+) -> tuple[Any, int]:
     x = axis_to_front(x, d, axis.size)
-    if not tiled:
-        # The slices of the split axis become the mapped axis, and the mapped axis the new one.
-        x = move_axis(x, split_axis + 1, 0)
-        return move_axis(x, 1, concat_axis + 1), 0
-    shape = list(typeof(x).shape)  # type: ignore[attr-defined]
-    shape[split_axis + 1 : split_axis + 2] = [axis.size, shape[split_axis + 1] // axis.size]
-    x = reshape(x, new_sizes=tuple(shape), dimensions=None, sharding=None)
-    x = move_axis(x, split_axis + 1, 0)
-    x = move_axis(x, 1, concat_axis + 1)
-    shape = list(typeof(x).shape)  # type: ignore[attr-defined]
-    at = concat_axis + 1
-    shape[at : at + 2] = [shape[at] * shape[at + 1]]
-    return reshape(x, new_sizes=tuple(shape), dimensions=None, sharding=None), 0
+    if tiled:
+        x = _divided(x, split_axis + 1, axis.size)
+    # The slices of the split axis become the mapped axis, and the mapped axis the new one.
+    x = move_axis(move_axis(x, split_axis + 1, 0), 1, concat_axis + 1)
+    return _merged(x, concat_axis + 1) if tiled else x, 0
 
 
 all_to_all = Primitive(
@@ -428,6 +418,8 @@ all_to_all = Primitive(
     transpose=lambda ct, x, *, split_axis, concat_axis, **p: [
         all_to_all(ct, split_axis=concat_axis, concat_axis=split_axis, **p)
     ],
-    batch=_all_to_all_batch,
+    batch=_exchange_batch(
+        "all_to_all", lambda: all_to_all, ["split_axis", "concat_axis"], _regrouped
+    ),
     uses_axis_names=True,
 )

@@ -41,7 +41,14 @@ from frit.transforms.linear import (
     move_axis,
     zeros,
 )
-from frit.transforms.split import Saveable, Split, save_everything, split_closed
+from frit.transforms.split import (
+    Saveable,
+    Split,
+    SplitClosed,
+    run_known,
+    save_everything,
+    split_closed,
+)
 from frit.transforms.trace import trace_to_jaxpr
 from frit.transforms.transpose import transpose_jaxpr
 
@@ -164,10 +171,7 @@ def _split(eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Sav
     parts = [split_closed(b, flags, have, out, wanted, saveable) for b in branches]
     # The residuals of all branches side by side; a branch fills those of the others with zeros.
     types, places = _unify([p.residual_types for p in parts])
-    positions = [i for i, u in enumerate(flags) if not u]
-    known = tuple(
-        _known_branch(p, positions, types, at) for p, at in zip(parts, places, strict=True)
-    )
+    known = tuple(_known_branch(p, flags, types, at) for p, at in zip(parts, places, strict=True))
     waiting = tuple(_waiting_branch(p, types, at) for p, at in zip(parts, places, strict=True))
     index, *operands = eqn.invars
     known_in = [a for a, u in zip(operands, flags, strict=True) if not u]
@@ -220,19 +224,14 @@ def _unify(type_lists: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[in
     return types, places
 
 
-def _known_branch(parts: Any, positions: list[int], types: list[Any], at: list[int]) -> ClosedJaxpr:
-    count = len(parts.known.out_avals) - sum(kind == "new" for kind, _ in parts.sources)
-
+def _known_branch(
+    parts: SplitClosed, flags: Sequence[bool], types: list[Any], at: list[int]
+) -> ClosedJaxpr:
     def run(*values: Any) -> list[Any]:
-        results = run_closed(parts.known, *values)
-        places: dict[str, Any] = {
-            "in": dict(zip(positions, values, strict=True)),
-            "out": results[:count],
-            "new": results[count:],
-        }
-        filled = {j: places[kind][i] for j, (kind, i) in zip(at, parts.sources, strict=True)}
+        results, residuals = run_known(parts, flags, values)
+        filled = dict(zip(at, residuals, strict=True))
         rest = [filled[j] if j in filled else zeros(t) for j, t in enumerate(types)]
-        return [*results[:count], *rest]
+        return [*results, *rest]
 
     jaxpr, consts = trace_to_jaxpr(run, parts.known.in_avals, parts.known.jaxpr.debug_info)
     return ClosedJaxpr(jaxpr, consts)

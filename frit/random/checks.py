@@ -165,16 +165,7 @@ def canonical_dtype(dtype):
     """`dtype` as arrays have it; a 64-bit one that is not enabled is narrowed, with a warning."""
     if isinstance(dtype, type) and dtype in dtypes.PYTHON_SCALARS:
         return dtypes.python_scalar_dtype(dtype)
-    asked = dtypes.as_dtype(dtype)
-    canonical = dtypes.canonicalize(asked)
-    if canonical != asked:
-        warnings.warn(
-            f"Explicitly requested dtype {asked} is not available, and will be truncated to dtype "
-            f"{canonical}. To enable more dtypes, set the jax_enable_x64 configuration option: "
-            'config.update("jax_enable_x64", True).',
-            stacklevel=4,
-        )
-    return canonical
+    return dtypes.canonicalize_asked(dtype)
 
 
 def check_safe_to_cast(name, dtype, *parameters):

@@ -248,8 +248,8 @@ def split_closed(
 
 def run_known(
     parts: SplitClosed, unknown: Sequence[bool], known_values: Sequence[Any]
-) -> list[Any]:
-    """The residuals of a split jaxpr whose known inputs have the given values."""
+) -> tuple[list[Any], list[Any]]:
+    """The known outputs and the residuals of a split jaxpr whose known inputs have the values."""
     positions = [i for i, u in enumerate(unknown) if not u]
     results = run_closed(parts.known, *known_values)
     count = sum(not u for u in parts.unknown_out)
@@ -258,7 +258,7 @@ def run_known(
         "out": results[:count],
         "new": results[count:],
     }
-    return [places[kind][i] for kind, i in parts.sources]
+    return results[:count], [places[kind][i] for kind, i in parts.sources]
 
 
 def split_call(

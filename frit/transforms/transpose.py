@@ -118,7 +118,7 @@ def transpose_jaxpr(
 
     def backward(*values: Any) -> list[Any]:
         others, given = values[: len(fixed)], iter(values[len(fixed) :])
-        residuals = run_known(parts, linear, others)
+        _, residuals = run_known(parts, linear, others)
         operands = [*residuals, *[LinearOperand(t) for t in moving]]
         cts = [
             next(given) if nz else Zero(t.tangent_type())

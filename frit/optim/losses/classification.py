@@ -7,31 +7,13 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.api.custom import custom_jvp
+from frit.numpy.softmax import log_softmax, logsumexp, softmax
 from frit.optim.numerics import check_floating, check_integer, check_same_shape
 
 
 def _log_sigmoid(x):
     """log(1 / (1 + exp(-x))), exact where it is near 0 and where it is near x."""
     return -jnp.logaddexp(-x, 0.0)
-
-
-def _logsumexp(x, axis, where=None, keepdims=False):
-    """log(sum(exp(x))) over `axis`, the maximum taken out so that it does not overflow."""
-    initial = None if where is None else -jnp.inf
-    peak = jnp.max(x, axis=axis, where=where, keepdims=True, initial=initial)
-    peak = lax.stop_gradient(jnp.where(jnp.isfinite(peak), peak, 0.0))
-    total = jnp.sum(jnp.exp(x - peak), axis=axis, where=where, keepdims=True)
-    result = jnp.log(total) + peak
-    return result if keepdims else jnp.squeeze(result, axis)
-
-
-def _log_softmax(x, axis=-1, where=None):
-    result = x - _logsumexp(x, axis, where, keepdims=True)
-    return result if where is None else jnp.where(where, result, -jnp.inf)
-
-
-def _softmax(x, axis=-1, where=None):
-    return jnp.exp(_log_softmax(x, axis, where))
 
 
 def _one_hot(labels, count, dtype):
@@ -76,7 +58,7 @@ def softmax_cross_entropy(logits, labels, axis=-1, where=None):
     """
     check_floating(logits=logits)
     where = _with_axis(where, logits, axis)
-    log_probabilities = _log_softmax(logits, axis, where)
+    log_probabilities = log_softmax(logits, axis, where)
     return -(labels * log_probabilities).sum(axis, where=where)
 
 
@@ -89,7 +71,7 @@ def _with_axis(where, logits, axis):
 @custom_jvp
 def _weighted_log_softmax(x, weights):
     """weights * log_softmax(x), 0 where the weight is 0, even of -inf."""
-    log_probabilities = _log_softmax(x)
+    log_probabilities = log_softmax(x)
     return jnp.where(weights != 0.0, weights * log_probabilities, jnp.zeros_like(x))
 
 
@@ -97,7 +79,7 @@ def _weighted_log_softmax(x, weights):
 def _(primals, tangents):
     x, weights = primals
     dx, dweights = tangents
-    log_probabilities = _log_softmax(x)
+    log_probabilities = log_softmax(x)
     expected = jnp.sum(dx * jnp.exp(log_probabilities), axis=-1, keepdims=True)
     tangent = weights * dx - weights * expected + dweights * log_probabilities
     return _weighted_log_softmax(x, weights), tangent
@@ -130,7 +112,7 @@ def softmax_cross_entropy_with_integer_labels(logits, labels, axis=-1, where=Non
     chosen = jnp.take_along_axis(logits, jnp.expand_dims(labels, axis), axis=axis).take(
         0, axis=axis
     )
-    loss = _logsumexp(logits, axis, where) - chosen
+    loss = logsumexp(logits, axis, where=where) - chosen
     return loss if where is None else jnp.where(jnp.any(where, axis), loss, 0.0)
 
 
@@ -156,7 +138,7 @@ def _classes_last(logits, where, axes):
 def poly_loss_cross_entropy(logits, labels, *, epsilon=2.0, axis=-1, where=None):
     """Cross entropy + epsilon (1 - p_label). Source: Leng et al. 2022, PolyLoss."""
     check_floating(logits=logits, labels=labels)
-    misses = jnp.sum(labels * (1 - _softmax(logits, axis, where)), axis=axis, where=where)
+    misses = jnp.sum(labels * (1 - softmax(logits, axis, where)), axis=axis, where=where)
     return softmax_cross_entropy(logits, labels, axis, where) + epsilon * misses
 
 

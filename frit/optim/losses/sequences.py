@@ -2,7 +2,8 @@
 
 import frit.numpy as jnp
 from frit import lax
-from frit.optim.losses.classification import _log_softmax, _one_hot
+from frit.numpy.softmax import log_softmax
+from frit.optim.losses.classification import _one_hot
 from frit.optim.losses.regression import cosine_similarity
 from frit.optim.numerics import check_floating, check_same_shape
 
@@ -38,7 +39,7 @@ def ctc_loss_with_forward_probs(
     length = labels.shape[1]
     if labels.shape[0] != batch:
         raise ValueError(f"Expected `labels` to have batch size {batch}, got {labels.shape[0]}.")
-    log_probabilities = _log_softmax(logits)
+    log_probabilities = log_softmax(logits)
     lengths = length - jnp.sum(label_paddings, axis=1).astype(jnp.int32)
     repeats = (labels[:, :-1] == labels[:, 1:]).astype(jnp.float32)
     repeats = jnp.pad(repeats, ((0, 0), (0, 1)))
