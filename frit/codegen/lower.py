@@ -27,6 +27,7 @@ from frit.errors import LoweringError
 # The rules are registered by importing `builders`.
 SLOW = frozenset("exp exp2 expm1 log log1p logistic tanh erf sin cos pow".split())
 LOWERED = frozenset(RULES)
+FRAMES_PER_EQUATION = 20
 
 
 def lower_kernel(kernel: Kernel, *, check: Any = True) -> Any:
@@ -39,15 +40,15 @@ def lower_kernel(kernel: Kernel, *, check: Any = True) -> Any:
                 break
             except Unfused as found:
                 in_memory.add(id(found.node.name))
-    prune(function)
-    return check_function(function) if check else function
+        prune(function)
+        return check_function(function) if check else function
 
 
 @contextmanager
 def _room_for(equations: Any) -> Iterator[Any]:
-    """Lets Python recurse as deep as a chain of so many equations asks for its elements."""
+    """Lets Python recurse as deep as a chain of so many equations asks, from wherever it is now."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 8 * equations + 1000))
+    sys.setrecursionlimit(limit + FRAMES_PER_EQUATION * equations + 1000)
     try:
         yield
     finally:

@@ -19,7 +19,7 @@ from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, new_equation
 from frit.ir.primitive import Interpreter, Level, Params, Primitive, Tracer, set_bottom_interpreter
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array
-from frit.runtime.execute import execute
+from frit.runtime.execute import contents, execute
 from frit.runtime.tapes import adopt, is_tape
 
 _LIMIT = 4096
@@ -82,7 +82,7 @@ class EagerInterpreter(Interpreter):
             out_types = primitive.types_of_results(types, params)
             if key is not None:
                 _result_types.put(key, out_types)
-        found = primitive.evaluate(*map(_storage, operands, types), **params)
+        found = primitive.evaluate(*map(contents, operands, types), **params)
         if not primitive.multiple_results:
             return _wrap(found, out_types[0], primitive)
         return [_wrap(f, t, primitive) for f, t in zip(found, out_types, strict=True)]
@@ -129,14 +129,6 @@ def _is_heavy(primitive: Primitive, types: Sequence[Any]) -> bool:
     """Whether a primitive that is compiled, always or from a number of elements on, is so here."""
     least = primitive.compiled
     return least is True or sum(t.size for t in types) >= least
-
-
-def _storage(value: Any, aval: Any) -> np.ndarray:
-    if type(value) is Array:
-        return value._data
-    if hasattr(value, "__jax_array__"):
-        return _storage(value.__jax_array__(), aval)
-    return np.asarray(value, aval.storage_dtype)
 
 
 def _wrap(found: Any, aval: Any, primitive: Primitive) -> Any:

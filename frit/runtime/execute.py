@@ -28,16 +28,21 @@ from frit.runtime.tapes import adopt, is_tape, settle
 _programs: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
+def contents(value: Any, aval: Any) -> np.ndarray:
+    """What an operand holds, as NumPy reads it: it may be a strided view."""
+    if type(value) is Array:
+        return value._data
+    if hasattr(value, "__jax_array__"):
+        return contents(value.__jax_array__(), aval)
+    return np.asarray(value, aval.storage_dtype)
+
+
 def storage(value: Any, aval: Any) -> np.ndarray:
     """The buffer of an operand; an Array that was a strided view holds a copy from then on."""
-    if type(value) is Array:
-        data = value._data
-        if not data.flags.c_contiguous:
-            data = value._contents = np.ascontiguousarray(data)
-        return data
-    if hasattr(value, "__jax_array__"):
-        return storage(value.__jax_array__(), aval)
-    return np.asarray(value, aval.storage_dtype)
+    data = contents(value, aval)
+    if type(value) is Array and not data.flags.c_contiguous:
+        data = value._contents = np.ascontiguousarray(data)
+    return data
 
 
 def execute(

@@ -17,8 +17,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,12 +119,11 @@ def _group(subject: Compilation) -> Compilation:
 
 def _lower(subject: Compilation) -> Compilation:
     functions = {}
-    with _deep_recursion():
-        for kernel in kernels_of(subject.plan):
-            try:
-                functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
-            except (NotImplementedError, TypeError) as error:
-                raise LoweringError(f"{_place_of(kernel)}: {error}") from error
+    for kernel in kernels_of(subject.plan):
+        try:
+            functions[id(kernel)] = lower.lower_kernel(kernel, check=config.check.value)
+        except (NotImplementedError, TypeError) as error:
+            raise LoweringError(f"{_place_of(kernel)}: {error}") from error
     return replace(subject, functions=functions)
 
 
@@ -133,17 +131,6 @@ def _place_of(kernel: Kernel) -> str:
     """Where in the user's code a kernel comes from."""
     places = dict.fromkeys(str(e.source_info) for e in kernel.eqns if e.source_info.file)
     return f"while compiling {', '.join(list(places)[:3]) or kernel.name}"
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Allows the nesting of a whole kernel: lowering asks each equation's operands in turn."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, FRAMES_PER_EQUATION * grouping.MAX_KERNEL))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def _assign(subject: Compilation) -> Compilation:
@@ -247,8 +234,6 @@ def _show_functions(subject: Compilation) -> str:
 def _nothing(subject: Compilation) -> None:
     """No check: what the stage calls verifies its input itself."""
 
-
-FRAMES_PER_EQUATION = 20
 
 STAGES = (
     Stage("optimized", _optimize, lambda s: check_jaxpr(s.jaxpr), lambda s: str(s.jaxpr)),
