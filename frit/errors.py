@@ -169,6 +169,10 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         )
 
 
+class ControlFlowConversionError(JAXTypeError):
+    """Python control flow that `convert` cannot turn into branches and loops of the program."""
+
+
 class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after, or outside, the transformation that made it."""
 

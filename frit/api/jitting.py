@@ -14,6 +14,7 @@ import frit.config as config  # not `from frit import`: that name is also a vari
 from frit import trees
 from frit.api import aot, signatures
 from frit.api.aot import Lowered, Traced
+from frit.api.conversion import check_control_flow, convert
 from frit.config import trace_settings
 from frit.diagnostics import misses
 from frit.ir.dtypes import float0
@@ -339,6 +340,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: Any = None,
     captures: str | None = None,
+    control_flow: str | None = None,
 ) -> Any:
     """`fun`, traced once for each signature of its arguments and run as machine code.
 
@@ -349,6 +351,9 @@ def jit(
     captures: what a call does when one of those has changed since the trace: "retrace" (the
     setting's default), "warn" and keep the compiled value, "error" (CaptureChangedError), or
     "freeze": keep the compiled value without a word.
+
+    control_flow: "convert" makes Python's `if`, `while` and `for` on traced values branches and
+    loops of the program, see `convert`.
 
     >>> import frit as jax
     >>> jax.jit(lambda x: x * 2)(3.0)
@@ -365,8 +370,12 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
             captures=captures,
+            control_flow=control_flow,
         )
     signatures.check_callable(fun, "jit")
+    check_control_flow(control_flow)
+    if control_flow is not None:
+        fun = convert(fun)
     signature = signatures.signature_of(fun)
     if signature is None and donate_argnames is not None:
         raise ValueError(
