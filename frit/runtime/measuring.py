@@ -27,6 +27,11 @@ class Times(NamedTuple):
     runs: dict[int, int]
     overhead: float
 
+    def least(self, other: Times) -> Times:
+        """For each statement the shorter of its times in two runs."""
+        seconds = {key: min(value, other.seconds[key]) for key, value in self.seconds.items()}
+        return Times(seconds, other.runs, min(self.overhead, other.overhead))
+
 
 class Measured:
     """A compiled program whose driver looks at the clock around each statement."""
@@ -50,10 +55,18 @@ class Measured:
         self.statements = made[0].statements
 
     def run(
-        self, constants: Sequence[np.ndarray], arrays: Sequence[np.ndarray]
+        self,
+        constants: Sequence[np.ndarray],
+        arrays: Sequence[np.ndarray],
+        into: list[np.ndarray] | None = None,
     ) -> tuple[list[np.ndarray], Times]:
-        """The results for C-contiguous inputs, as `Executable.run`, and the times of this run."""
-        *results, table = self.executable.run(constants, arrays)
+        """The results for C-contiguous inputs, as `Executable.run`, and the times of this run.
+
+        The results end with the table of times. into: results of an earlier run, written again,
+        so that times are not those of getting fresh memory.
+        """
+        results = self.executable.run(constants, arrays, into)
+        table = results[-1]
         overhead = 1e-9 * float(table[1, 0])
         seconds: dict[int, float] = {}
         runs: dict[int, int] = {}

@@ -227,9 +227,10 @@ def _pointer_in(capsule):
 class Code:
     """Loaded machine code: `pointer(name)` and `function(name, ...)`, valid while this lives."""
 
-    def __init__(self, library, owners):
+    def __init__(self, library, owners, size):
         self._library = library
         self._owners = owners
+        self.size = size  # bytes of the object file
 
     def pointer(self, name):
         """The address of an exported function."""
@@ -300,7 +301,7 @@ class Engine:
                 library = builder.link(self._jit, f"frit{self._count}")
             except RuntimeError as error:
                 raise CompileError(f"cannot load generated code: {error}") from error
-        return Code(library, (self, *owners))
+        return Code(library, (self, *owners), len(object_bytes))
 
 
 @cache

@@ -19,10 +19,15 @@ from frit.backends.llvm.vector_math import (
     trigonometric,
     zeta,
 )
-from frit.backends.llvm.vector_math.definitions import FUNCTIONS, function, inline_cost
+from frit.backends.llvm.vector_math.definitions import (
+    FUNCTIONS,
+    float_operations,
+    function,
+    inline_cost,
+)
 
 NAMES = tuple(FUNCTIONS)
 ACCURACY = {name: definition.ulps for name, definition in FUNCTIONS.items()}
 OPERANDS = {name: definition.operands for name, definition in FUNCTIONS.items()}
 
-__all__ = ["ACCURACY", "NAMES", "OPERANDS", "function", "inline_cost"]
+__all__ = ["ACCURACY", "NAMES", "OPERANDS", "float_operations", "function", "inline_cost"]

@@ -79,6 +79,29 @@ def inline_cost(name, dtype="float32"):
     return fragment.texts[_symbol(name, element, 4)].count(" = ")
 
 
+def float_operations(name, dtype="float32"):
+    """How many operations on floats one element of the function takes; a fused one counts twice.
+
+    Those of the rare lanes that helpers compute are not counted.
+    """
+    element = float_type(dtype)
+    fragment = _fragment(name, element, 4, has_fma=True)
+    return _operations_of(fragment, _symbol(name, element, 4))
+
+
+def _operations_of(fragment, symbol):
+    head, _, text = fragment.texts[symbol].partition("\n")
+    if "noinline" in head:
+        return 0
+    plain = sum(text.count(f" {operation} ") for operation in ("fadd", "fsub", "fmul", "fdiv"))
+    called = sum(
+        text.count(f"@{other}(") * _operations_of(fragment, other)
+        for other in fragment.texts
+        if f"@{other}(" in text
+    )
+    return plain + 2 * text.count("@llvm.fma.") + called
+
+
 def _symbol(name, element, width):
     return f"frit.{name}.{element.with_lanes(width).code}"
 
