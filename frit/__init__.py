@@ -73,6 +73,7 @@ from frit.api.devices import (  # noqa: E402
     typeof,
 )
 from frit.api.environment import print_environment_info  # noqa: E402
+from frit.api.explaining import explain  # noqa: E402
 from frit.api.gradients import fwd_and_bwd, grad, value_and_grad  # noqa: E402
 from frit.api.jacobians import hessian, jacfwd, jacobian, jacrev  # noqa: E402
 from frit.api.jitting import jit  # noqa: E402

@@ -84,7 +84,8 @@ button.row:hover, button.row.chosen { background: var(--mark); }
   stroke: var(--accent); stroke-width: 2; }
 .graph text { fill: var(--ink); } .graph text.small { fill: var(--soft); font-size: 11px; }
 .chart { overflow-x: auto; }
-.chart svg { min-width: 540px; width: 100%; height: auto; max-width: 760px; font: 12px system-ui, sans-serif; }
+.chart svg { min-width: 540px; width: 100%; height: auto; max-width: 760px;
+  font: 12px system-ui, sans-serif; }
 .chart text { fill: var(--soft); } .chart line { stroke: var(--line); }
 .chart .roof { stroke: var(--ink); stroke-width: 1.6; fill: none; }
 .chart .roof.far { stroke-dasharray: 5 4; }
