@@ -108,6 +108,7 @@ def lowering(primitive):
         "library call": lapack.RULES,
         "loop or branch": units.LOOPS,
         "callback": units.CALLBACKS,
+        "entry of the program": units.NATIVE,
         "inlined": {*inline.CALLS, *inline._SINGLE, "optimization_barrier"},
     }
     found = [kind for kind, names in kinds.items() if name in names]

@@ -56,9 +56,6 @@ def _cond(predicate: Any, x: Any) -> Any:
     return lax.cond(predicate, lambda x: (lax.exp(x), x), lambda x: (x, lax.mul(x, x)), x)
 
 
-FORWARD_ONLY = dict.fromkeys(
-    ("transpose", "second transpose"), "a while loop is differentiated in forward mode only"
-)
 _count = np.int32(3)
 
 SAMPLES = [
@@ -78,9 +75,9 @@ SAMPLES = [
         (np.int32(1), integers(4)),
         "scan",
     ),
-    equation_of(_counting, (_count, numbers()), "while", without=FORWARD_ONLY),
-    equation_of(_counting, (_count, numbers(3)), "while", without=FORWARD_ONLY),
-    equation_of(_until_small, (numbers(),), "while", without=FORWARD_ONLY, note="data"),
+    equation_of(_counting, (_count, numbers()), "while"),
+    equation_of(_counting, (_count, numbers(3)), "while"),
+    equation_of(_until_small, (numbers(),), "while", note="data"),
     *(
         equation_of(_switch, (np.int32(i), numbers(3), numbers(3, seed=1)), "cond", note=f"{i}")
         for i in range(3)
