@@ -84,6 +84,11 @@ def free(tapes: int | None) -> None:
         tapes = following
 
 
+def held_bytes() -> int:
+    """Bytes of tapes that outlive the calls that made them."""
+    return _held.bytes
+
+
 class Region:
     """The tapes that one call returned; `others`: regions that their rows may point into."""
 
