@@ -443,7 +443,7 @@ class _TestWriter:
 
     def finish(self) -> _Test:
         defaults = "".join(f", {name}={name}" for name in self.names)
-        body = "\n        ".join(self.lines)
+        body = "\n        ".join(self.lines) or "pass"
         text = (
             f"def test(f, s{defaults}):\n    try:\n        {body}\n"
             "    except Exception:\n        return False\n    return True\n"
