@@ -33,6 +33,7 @@ from frit.diagnostics.work import Work, work_of_function, work_of_library
 from frit.ir.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from frit.optimize.passes import count_equations
 from frit.optimize.rewrite import Rule, rule_text
+from frit.runtime.dispatch import quick_call
 from frit.runtime.measuring import Measured, Times
 from frit.runtime.pipeline import Compilation, Notes, compile_noted
 from frit.runtime.program import Program
@@ -184,11 +185,11 @@ REASONS = {
     "beside": "its kernel writes another value that must be in memory, so it is written as well",
     "whole": "all of it is made at once, before any of it can be read",
     "length": "one kernel would hold {found} equations; {allowed} are allowed",
-    "places": "it is read in {found} places; {allowed} may compute it again",
+    "places": "it is read in {found} places, and computing it again pays in at most {allowed}",
     "again": "it would be computed {found:,} times for {allowed:,} elements",
     "outside": "it is slow to compute, and {found:,} computations would stand for {allowed:,} "
     "elements inside a loop that is not its own",
-    "short": "a reduction of {found} elements; a loop in each row pays from {allowed} on",
+    "short": "a reduction over {found}; a loop of its own in each row pays from {allowed} on",
     "row": "its reader has no rows long enough to compute it once a row",
 }
 
@@ -217,7 +218,7 @@ def explain_call(call: Call) -> tuple[Facts, list[np.ndarray]]:
             f"{name}: {t.str_short(short_dtypes=True)}"
             for name, t in zip(call.argument_names, call.closed.in_avals, strict=True)
         ],
-        seconds=_seconds_of(program, arrays, runs, collector.steps),
+        seconds=_seconds_of(program, call.closed.out_avals, arrays, runs, collector.steps),
         measured_runs=runs,
         stages=_stages(call, subject, notes, collector.steps),
         jaxpr=str(call.closed),
@@ -244,23 +245,38 @@ def _best_times(
     results, best = measured.run(constants, arrays)
     if subject.buffers.callbacks:
         return results[:-1], best, 1
-    count, end, memory = 1, time.perf_counter() + MEASURED_SECONDS, None
-    while count < 5 or (time.perf_counter() < end and count < 2000):
+    count, memory = 1, None
+
+    def run() -> float:
+        nonlocal best, count, memory
+        start = time.perf_counter()
         memory, times = measured.run(constants, arrays, memory)
-        best = best.least(times)
-        count += 1
+        best, count = best.least(times), count + 1
+        return time.perf_counter() - start
+
+    roofline.fastest(run, MEASURED_SECONDS)
     return results[:-1], best, count
 
 
-def _seconds_of(program: Program, arrays: list[np.ndarray], runs: int, steps: list[Step]) -> float:
-    """The shortest time of a whole call without clocks in it; of one run, the sum of its steps."""
+def _seconds_of(
+    program: Program,
+    types: Sequence[Any],
+    arrays: list[np.ndarray],
+    runs: int,
+    steps: list[Step],
+) -> float:
+    """The shortest time of a whole call without clocks in it; of one run, the sum of its steps.
+
+    The call is the one that a jitted function makes when its arguments are arrays of known types.
+    """
     if runs == 1:
         return sum(s.seconds for s in steps if s.parent is None)
-    results = program.executable.run(program.constants, arrays)
+    quick, operands = quick_call(program, types), tuple(arrays)
 
     def run() -> float:
         start = time.perf_counter()
-        program.executable.run(program.constants, arrays, results)
+        if quick is None or quick(operands) is None:
+            program.run(operands)
         return time.perf_counter() - start
 
     return roofline.fastest(run, MEASURED_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from frit.diagnostics import report_text
@@ -314,22 +314,31 @@ def _reasons(facts: Facts) -> Markup:
         element(
             "li",
             element("p", why[0].upper() + why[1:] + ":"),
-            element(
-                "div",
-                *(
-                    link(
-                        f"step{e.target}", f"{e.source} → {e.target} ", element("code", e.type),
-                        class_="chip",
-                        title=f"{_title(facts, e.source)} → {_title(facts, e.target)}",
-                    )
-                    for e in edges.values()
-                ),
-                class_="chips",
+            _chips(
+                (
+                    e.target,
+                    f"{e.source} → {e.target}",
+                    e.type,
+                    f"{_title(facts, e.source)} → {_title(facts, e.target)}",
+                )
+                for e in edges.values()
             ),
         )
         for why, edges in order
-    ]  # fmt: skip
+    ]
     return element("ul", *items, class_="reasons")
+
+
+def _chips(entries: Iterable[tuple[int, str, str, str]]) -> Markup:
+    """Buttons that open steps: (step, text, type, more)."""
+    return element(
+        "div",
+        *(
+            link(f"step{step}", text + " ", element("code", type_), class_="chip", title=more)
+            for step, text, type_, more in entries
+        ),
+        class_="chips",
+    )
 
 
 def _title(facts: Facts, step: int) -> str:
@@ -418,17 +427,18 @@ def _neighbours(facts: Facts, step: Step) -> list[Markup]:
         ("Reads from", "target", "source"),
         ("Read by", "source", "target"),
     ):
-        edges = [e for e in facts.edges if getattr(e, mine) == step.id]
-        if edges:
+        found: dict[str, dict[tuple[int, str], None]] = {}
+        for e in facts.edges:
+            if getattr(e, mine) == step.id:
+                found.setdefault(e.why, {})[getattr(e, other), e.type] = None
+        if found:
             items = [
                 element(
                     "li",
-                    link(f"step{getattr(e, other)}", _title(facts, getattr(e, other))),
-                    " ",
-                    element("code", e.type),
-                    element("div", f"not one kernel: {e.why}", class_="note"),
+                    element("p", f"not one kernel, since {why}", class_="note"),
+                    _chips((n, _title(facts, n), type_, "") for n, type_ in near),
                 )
-                for e in edges
+                for why, near in found.items()
             ]
-            parts += [element("h3", heading), element("ul", *items)]
+            parts += [element("h3", heading), element("ul", *items, class_="reasons")]
     return parts

@@ -43,11 +43,16 @@ SECONDS = 0.02  # each measurement
 
 
 def fastest(run: Callable[[], float], seconds: float = SECONDS, least: int = 5) -> float:
-    """The shortest of the times that `run` tells, of `least` runs or as many as fit."""
-    best, end, count = float("inf"), time.perf_counter() + seconds, 0
-    while count < least or (time.perf_counter() < end and count < 1000):
+    """The shortest of the times that `run` tells, of as many runs as fit in these seconds.
+
+    There are `least` at least, but those only up to ten times the seconds.
+    """
+    best, start, count = float("inf"), time.perf_counter(), 0
+    while True:
         best, count = min(best, run()), count + 1
-    return best
+        spent = time.perf_counter() - start
+        if spent > 10 * seconds or count >= 2000 or (count >= least and spent > seconds):
+            return best
 
 
 def _ones(shape: Any, dtype: Any = np.float32) -> np.ndarray:
