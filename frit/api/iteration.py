@@ -25,6 +25,11 @@ from frit.runtime.array import Array
 from frit.syntax import Counted
 
 
+def _here() -> str:
+    frame = errors.user_frame()
+    return f"\nThis is at {frame.f_code.co_filename}:{frame.f_lineno}." if frame else ""
+
+
 def is_traced(value: Any) -> bool:
     """Whether a value's numbers are known only to the running program."""
     return isinstance(value, Tracer) and value.concrete() is None
@@ -46,7 +51,7 @@ class Items:
             f"{self!r} has a length that only the running program knows, so that it can stand in a "
             "`for` statement, but not be made a list, be taken apart or run through a "
             "comprehension. Write `for i in range(n):` and `total = total + …` or "
-            "`result = result.at[i].set(…)`."
+            f"`result = result.at[i].set(…)`.{_here()}"
         )
 
     def __len__(self) -> int:
@@ -221,7 +226,7 @@ def range_of(*args: Any) -> Any:
     if is_traced(step):
         raise errors.ControlFlowConversionError(
             "the step of `range` is traced, and the direction of the loop must be known. Give a "
-            "Python number, or write `for k in range(count): i = start + k * step`."
+            f"Python number, or write `for k in range(count): i = start + k * step`.{_here()}"
         )
     step = operator.index(step)
     if step == 0:

@@ -34,6 +34,7 @@ class Active:
     holds: Callable[[], Any]
 
 
+_DEEPEST_RECURSION = 40
 _active: ContextVar[tuple[Active, ...]] = ContextVar("active", default=())
 
 
@@ -96,26 +97,35 @@ def recorded(
         after = state.values()
     finally:
         state.assign(before)
-    changed = watch.changed()
-    if changed:
-        watch.restore()
-        raise _mutation(recording.site, changed)
+    refuse_changes(recording.site, watch)
     return after
 
 
-def _mutation(site: Site, changed: Sequence[str]) -> Exception:
-    what = " and ".join(f"`{c}`" for c in changed[:3])
-    return site.refuse(
-        f"{what} {'was' if len(changed) == 1 else 'were'} changed in place by code that runs for a "
-        "traced condition. The code is run once, while the function is traced, so the change "
-        "would happen whatever the condition is. Assign a new value to a variable instead: "
-        "`d = {**d, 'key': value}` for a dict, `x = x.at[i].set(value)` for rows that a list "
-        "would hold, a variable that is stored into the object after the block for an attribute."
+def refuse_changes(site: Site, watch: Watch) -> None:
+    """Raises if a block changed what it should not have, and puts it back."""
+    changed = watch.changed()
+    if not changed:
+        return
+    watch.restore()
+    shown = " and ".join(f"`{c}`" for c in changed[:3])
+    raise site.refuse(
+        f"{shown} {'was' if len(changed) == 1 else 'were'} changed by code that runs for a traced "
+        "condition. The code is run once, while the function is traced, so the change would happen "
+        "whatever the condition is. Assign a variable of this function instead: "
+        "`d = {**d, 'key': value}` for a dict, `rows = rows.at[i].set(row)` for a list that grows; "
+        "store a value into an object, or count calls, outside the block."
     )
 
 
 def refuse_unfit(site: Site) -> None:
     """Raises where control flow stands in a place that a traced condition does not suit."""
+    if sum(a.site is site for a in active_blocks()) > _DEEPEST_RECURSION:
+        raise site.refuse(
+            f"`{site.function}` calls itself under a traced condition, more than "
+            f"{_DEEPEST_RECURSION} deep. Both branches are always traced, so that a recursion "
+            "which only a traced condition ends has no end. Write it as a `while` loop, or bound "
+            "its depth by a number that Python knows."
+        )
     if site.declared:
         raise site.refuse(
             f"the global variable{'s' if len(site.declared) > 1 else ''} "

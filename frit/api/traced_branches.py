@@ -25,6 +25,7 @@ from frit.api.recording import (
     kind_of,
     negated,
     recorded,
+    refuse_changes,
     refuse_unfit,
     same_constant,
     truth,
@@ -35,7 +36,7 @@ from frit.ir.jaxpr import ClosedJaxpr, Var
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives.conditionals import cond
 from frit.primitives.conversion import convert_element_type
-from frit.syntax import RESULT, UNDEFINED, Site, Variables
+from frit.syntax import RESULT, UNDEFINED, Site, Variables, Watch
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,10 @@ class Join:
         return ShapedArray(a.shape, common, weak)
 
     def _differ(self, name: str, x: Any, y: Any) -> Exception:
-        what = name if " " in name else described(name, ())
+        what = described(name, ())
         here, there = _sides(self.site)
         if name == RESULT and None in (x, y):
-            advice = "Return a value of one structure on every way through the function."
+            advice = "End every way through the function with `return` and a value of one type."
         elif UNDEFINED in (x, y):
             advice = (
                 f"Give {what.removeprefix('the variable ')} a value before this, or in both "
@@ -165,9 +166,10 @@ def choose(site: Site, test: Any, then: Callable[[], Any], other: Callable[[], A
     """The result of one of two functions, as the program finds the condition."""
     refuse_unfit(site)
     condition = truth(test)
-    first, second = Recording(site), Recording(site)
+    first, second, watch = Recording(site), Recording(site), Watch([then, other])
     a = first.run(then, lambda: condition)
     b = second.run(other, lambda: negated(condition))
+    refuse_changes(site, watch)
     join = Join(site)
     made = join.add(f"the value of {site.kind}", a, b)
     return made(_run(join, condition, first, second))

@@ -234,7 +234,7 @@ class _Loop:
         return found
 
     def _differ(self, name: str, old: Any, new: Any) -> Exception:
-        what = name if " " in name else described(name, ())
+        what = described(name, ())
         if new is UNDEFINED:
             advice = "Do not delete it inside the loop."
         elif is_number(old) and is_number(new):

@@ -305,4 +305,6 @@ class Counted:
 
 def shown_name(name: str) -> str:
     """A variable as messages call it."""
-    return "the returned value" if name == RESULT else f"the variable `{name}`"
+    if name == RESULT:
+        return "the returned value"
+    return name if " " in name else f"the variable `{name}`"

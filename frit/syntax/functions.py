@@ -12,6 +12,7 @@ import __future__
 import ast
 import copy
 import functools
+import inspect
 from collections import OrderedDict
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -23,6 +24,8 @@ from frit.syntax.rewriting import Rewriter
 from frit.syntax.sources import Source, check_same, place_of, source_of
 
 _KEPT = 4096
+# Names of what stands around a definition: none that its body could mean.
+_AROUND, _FUNCTION = "@around", "@function"
 _ATTRIBUTE = "__frit_converted__"
 _ASYNC = 0x80 | 0x100 | 0x200  # CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -92,7 +95,7 @@ def _compiled(source: Source, node: Any, code: CodeType) -> CodeType:
     if not isinstance(node, ast.Lambda):
         node = ast.copy_location(
             ast.FunctionDef(
-                name=node.name, args=node.args, body=node.body, decorator_list=[], returns=None
+                name=_FUNCTION, args=node.args, body=node.body, decorator_list=[], returns=None
             ),
             node,
         )
@@ -102,20 +105,22 @@ def _compiled(source: Source, node: Any, code: CodeType) -> CodeType:
             name=source.class_name, bases=[], keywords=[], body=body, decorator_list=[]
         )
         body = [inside]
+        if source.class_name not in code.co_freevars:
+            body.insert(0, ast.Global(names=[source.class_name]))
     names = dict.fromkeys([*code.co_freevars, BRIDGE])
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(arg=n) for n in names], kwonlyargs=[], kw_defaults=[],
         defaults=[],
     )  # fmt: skip
-    around = ast.FunctionDef(name="@around", args=arguments, body=body, decorator_list=[])
+    around = ast.FunctionDef(name=_AROUND, args=arguments, body=body, decorator_list=[])
     module = ast.fix_missing_locations(ast.Module(body=[around], type_ignores=[]))
     # Flags of `from __future__` imports are the original's: they are part of its code.
     flags = code.co_flags & _FUTURES
     made = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    # Lambdas among the defaults come before the function itself.
-    for name in ("@around", *([source.class_name] if source.class_name else []), code.co_name):
-        codes = [c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == name]
-        made = codes[-1]
+    function = "<lambda>" if isinstance(node, ast.Lambda) else _FUNCTION
+    for name in (_AROUND, *([source.class_name] if source.class_name else []), function):
+        # Lambdas among the defaults come before the function itself.
+        made = [c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == name][-1]
     made = _named(made, code.co_name, code.co_qualname)
     return made.replace(co_firstlineno=code.co_firstlineno)
 
@@ -127,12 +132,15 @@ for _name in __future__.all_feature_names:
 
 def _named(code: CodeType, name: str, qualified: str) -> CodeType:
     """The code with the names that tracebacks show: a block is the function it stands in."""
+    # Names inside a function are `f.<locals>.g`; inside a class body, `C.g`.
+    inside = f"{qualified}.<locals>." if code.co_flags & inspect.CO_OPTIMIZED else f"{qualified}."
     consts = []
     for c in code.co_consts:
         if isinstance(c, CodeType):
-            inside = c.co_name.startswith("@block")
-            own = (name, qualified) if inside else (c.co_name, f"{qualified}.<locals>.{c.co_name}")
-            c = _named(c, *own)
+            is_block = c.co_name.startswith("@block")
+            c = _named(c, name, qualified) if is_block else _named(c, c.co_name, inside + c.co_name)
+        elif isinstance(c, str) and c.startswith(_AROUND + ".<locals>."):
+            c = qualified  # what a class body is told that it is called
         consts.append(c)
     return code.replace(co_consts=tuple(consts), co_name=name, co_qualname=qualified)
 

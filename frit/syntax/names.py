@@ -123,6 +123,16 @@ def read_later(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
+def rebound_inside(body: Iterable[ast.AST]) -> set[str]:
+    """The names that functions defined in the nodes declare `nonlocal`."""
+    found: set[str] = set()
+    for node in body:
+        for inside in ast.walk(node):
+            if isinstance(inside, _SCOPES) and not isinstance(inside, ast.Lambda):
+                found |= declared(inside.body, ast.Nonlocal)
+    return found
+
+
 class Needed:
     """What is needed after each statement of a function, and where each loop begins anew."""
 

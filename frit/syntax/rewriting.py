@@ -192,6 +192,9 @@ class _FunctionScope:
         self.expressions = _Expressions(rewriter, first)
         self.globals = names.declared(node.body, ast.Global)
         self.outer = names.declared(node.body, ast.Nonlocal)
+        own = {*self.parameters, *names.bound(node.body), *self.outer}
+        # A block that calls a function may assign these, too.
+        self.rebound = sorted(names.rebound_inside(node.body) & own)
         self.shared: dict[str, None] = {}  # variables that some block binds
         self.enclosing: list[int] = []  # the sites around the statement being converted
         self.in_try = False
@@ -254,7 +257,7 @@ class _FunctionScope:
                 return [self.expressions.visit(s)]
 
     def _site(self, kind: str, s: ast.stmt, blocks: Any, **fields: Any) -> int:
-        bound = names.bound(blocks)
+        bound = self._bound(blocks)
         own = tuple(n for n in bound if n not in self.globals)
         self.shared.update(dict.fromkeys(own))
         return self.rewriter.site(
@@ -266,6 +269,12 @@ class _FunctionScope:
             in_try=self.in_try,
             **fields,
         )
+
+    def _bound(self, blocks: Sequence[ast.AST]) -> list[str]:
+        """The variables that blocks assign, by themselves or through functions defined here."""
+        found = names.bound(blocks)
+        calls = any(isinstance(n, ast.Call) for b in blocks for n in ast.walk(b))
+        return [*found, *[n for n in self.rebound if calls and n not in found]]
 
     def _if(self, s: ast.If) -> list[ast.stmt]:
         guards = getattr(s, "guards", False)
@@ -282,7 +291,7 @@ class _FunctionScope:
         return [*blocks, self._call("if_", args, s.test)]
 
     def _while(self, s: ast.While) -> list[ast.stmt]:
-        tested = names.bound(s.test)
+        tested = self._bound([s.test])
         number = self._site(
             "`while`",
             s,
@@ -317,7 +326,7 @@ class _FunctionScope:
         first: Sequence[ast.stmt] = (), arguments: Sequence[str] = (),
     ) -> ast.FunctionDef:  # fmt: skip
         """A block as a function that binds the variables of the function it stands in."""
-        bound = names.bound([*first, *body])
+        bound = self._bound([*first, *body])
         self.enclosing.append(number)
         done = [*first, *self.block(body)]
         self.enclosing.pop()
