@@ -16,6 +16,7 @@ from frit.ir.dtypes import ExtendedDType
 from frit.ir.primitive import Tracer
 from frit.ir.types import ShapedArray
 from frit.primitives.random_bits import words_of
+from frit.primitives.tapes import is_tape
 from frit.runtime.device import Device, cpu_device
 
 
@@ -210,6 +211,11 @@ class Array(metaclass=_ArrayMeta):
         return Array(self._data.copy(), self.aval)
 
     def __reduce__(self) -> Any:
+        if is_tape(self.aval):
+            raise TypeError(
+                "The residuals of a differentiated while loop are memory of this process and cannot"
+                " be pickled. Pickle what vjp or linearize was called with, and call it again."
+            )
         return _unpickle, (np.asarray(self._data), self.aval.weak_type, self.aval.dtype)
 
     def __format__(self, spec: str) -> str:

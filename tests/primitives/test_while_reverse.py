@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import pickle
 import threading
 
 import numpy as np
@@ -77,20 +78,25 @@ def test_bounded_gradient_is_that_of_a_scan(n):
         close(function(n, X, W), jax.grad(theirs, (1, 2))(n, X, W))
 
 
-@settings(max_examples=30, deadline=None)
+def until(x, count):
+    """How many steps there are depends on the value, as in a solver."""
+    return lax.while_loop(
+        lambda s: (s[0] < count) & (jnp.abs(s[1]) < 50.0),
+        lambda s: (s[0] + 1, s[1] * 1.05 + jnp.sin(s[1])), (0, x),
+    )[1]  # fmt: skip
+
+
+compiled_tangent = jax.jit(lambda x, count: jax.jvp(lambda x: until(x, count), (x,), (1.0,))[1])
+compiled_gradient = jax.jit(jax.grad(until))
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 200), st.floats(-1, 1), st.booleans())
 def test_condition_on_the_value_itself(count, start, compiled):
-    """How many steps there are depends on the value, as in a solver."""
-
-    def until(x):
-        return lax.while_loop(
-            lambda s: (s[0] < count) & (jnp.abs(s[1]) < 50.0),
-            lambda s: (s[0] + 1, s[1] * 1.05 + jnp.sin(s[1])), (0, x),
-        )[1]  # fmt: skip
-
-    tangent = jax.jvp(until, (start,), (1.0,))[1]
-    found = (jax.jit(jax.grad(until)) if compiled else jax.grad(until))(start)
-    np.testing.assert_allclose(found, tangent, rtol=1e-4)
+    count, start = np.int32(count), np.float32(start)
+    gradient = compiled_gradient if compiled else jax.grad(until)
+    found, tangent = gradient(start, count), compiled_tangent(start, count)
+    np.testing.assert_allclose(found, tangent, rtol=1e-4, atol=1e-30)
 
 
 def test_finite_differences():
@@ -551,6 +557,23 @@ def test_residuals_whose_owner_is_gone_are_an_error():
     gc.collect()
     with pytest.raises(RuntimeError, match="after the array that owned it was freed"):
         tree.unflatten(lost)(W)
+
+
+def test_residuals_cannot_be_pickled():
+    _, pull = jax.vjp(lambda x: loop(9, x, W)[1], X)
+    handle = next(leaf for leaf in jax.tree.leaves(pull) if "tape" in str(leaf.dtype))
+    with pytest.raises(TypeError, match="memory of this process and cannot be pickled"):
+        pickle.dumps(handle)
+
+
+def test_handles_that_were_moved_keep_their_tapes():
+    _, pull = jax.vjp(lambda x: loop(9, x, W)[1], X)
+    leaves, tree = jax.tree.flatten(pull)
+    expected = pull(W)
+    moved = [jnp.stack([x, x])[1] if "tape" in str(x.dtype) else x for x in leaves]
+    del pull, leaves
+    gc.collect()
+    close(tree.unflatten(moved)(W), expected)
 
 
 def test_threads():
