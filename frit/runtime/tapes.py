@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -180,7 +181,21 @@ _latest = _Latest()
 def room() -> int:
     """Bytes that a call may add to tapes."""
     limit = config.tape_bytes.value
-    return limit - _held.bytes if limit else int(0.9 * _free_bytes())
+    if limit:
+        return limit - _held.bytes
+    now = time.monotonic()
+    if now > _Free.until:
+        _Free.bytes, _Free.until = int(0.9 * _free_bytes()), now + _LASTS
+    return _Free.bytes
+
+
+_LASTS = 0.25  # seconds for which a look at the free memory is good
+
+
+class _Free:
+    """What was free when it was last looked at."""
+
+    bytes, until = 0, 0.0
 
 
 def _free_bytes() -> int:
