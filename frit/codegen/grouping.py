@@ -239,6 +239,8 @@ class _Grouping:
             numbers = sorted({i for u in self.contents[unit.number] for i in u.eqns})
             eqns = tuple(self.eqns[i] for i in numbers)
             for v in (v for i in unit.eqns for v in self.eqns[i].outvars):
+                if unit.kind in FUSED and v not in self.in_memory:
+                    continue
                 refusal = unit.refusal
                 if refusal.reason == "needed":
                     reader = self.in_memory.get(v)

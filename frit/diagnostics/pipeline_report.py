@@ -330,7 +330,7 @@ class _Collector:
         step.writes = [_type_text(v) for v in writes]
         equations = next(
             (found for v in writes if (found := self.decisions.equations.get(v))), ()
-        ) or _own_equations(statement)
+        ) or self.own_equations(statement)
         step.sources = sources_of(equations)
         step.title = _title(statement, equations)
         self.measure(step, statement, [a for a in reads if isinstance(a, Var)], writes)
@@ -348,6 +348,13 @@ class _Collector:
                 )  # fmt: skip
             )
         maker.update((v, (step.id, v)) for v in writes)
+
+    def own_equations(self, statement: Any) -> tuple[JaxprEqn, ...]:
+        """The equation of a statement that has one, and no result that is known by name."""
+        if isinstance(statement, buffers.Callback):
+            return (self.subject.buffers.callbacks[statement.number],)
+        eqn = getattr(statement, "eqn", None)
+        return () if eqn is None else (eqn,)
 
     def measure(self, step: Step, statement: Any, reads: list[Var], writes: list[Var]) -> None:
         """Work and roofline, where the statement is a kernel, a library call or a copy."""
@@ -396,11 +403,6 @@ def _names(statement: Any) -> tuple[list[Any], list[Var]]:
 def _type_text(atom: Any) -> str:
     text = atom.aval.str_short(short_dtypes=True)
     return f"{atom.val}:{text}" if isinstance(atom, Literal) else text
-
-
-def _own_equations(statement: Any) -> tuple[JaxprEqn, ...]:
-    eqn = getattr(statement, "eqn", None)
-    return () if eqn is None else (eqn,)
 
 
 def _title(statement: Any, equations: Sequence[JaxprEqn]) -> str:
