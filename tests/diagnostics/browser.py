@@ -12,11 +12,21 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
+# Runs a program that finds two given files as its numbers 3 and 4. They are moved out of the way
+# first, as one may have such a number already.
+LAUNCH = """
+import os, sys
+reading, writing = (os.dup2(int(n), 100 + k) for k, n in enumerate(sys.argv[1:3]))
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -39,21 +49,15 @@ def browser(width, height, dark=False):
     """A page of a new browser with a window of that size."""
     to_read, to_write = os.pipe(), os.pipe()
 
-    def take_descriptors():
-        # Both ends are moved out of the way first: one of them may be number 3 or 4.
-        reading, writing = os.dup(to_read[0]), os.dup(to_write[1])
-        high = [os.dup2(reading, 103), os.dup2(writing, 104)]
-        os.dup2(high[0], 3)
-        os.dup2(high[1], 4)
-
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [
-                executable(), "--headless=new", "--remote-debugging-pipe", "--no-sandbox",
+                sys.executable, "-c", LAUNCH, str(to_read[0]), str(to_write[1]), executable(),
+                "--headless=new", "--remote-debugging-pipe", "--no-sandbox",
                 "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
                 f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank",
             ],
-            preexec_fn=take_descriptors, close_fds=False,
+            pass_fds=(to_read[0], to_write[1]),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(to_read[0])
