@@ -193,13 +193,13 @@ def plain_text(facts: Facts, *, detail: bool = False) -> str:
 
 
 def plain_table(table: Table) -> str:
-    """A table in columns; the last column that is no number is wrapped."""
+    """A table in columns; the widest column that is no number is wrapped."""
     columns = [name.removeprefix(">") for name in table.columns]
     right = [name.startswith(">") for name in table.columns]
     widths = [
         max(len(row[k]) for row in [tuple(columns), *table.rows]) for k in range(len(columns))
     ]
-    flexible = max((k for k in range(len(columns)) if not right[k]), default=0)
+    flexible = max(range(len(columns)), key=lambda k: 0 if right[k] else widths[k])
     room = WIDTH - 2 * len(columns) - sum(w for k, w in enumerate(widths) if k != flexible)
     widths[flexible] = min(widths[flexible], max(24, room))
     lines = [table.title]
