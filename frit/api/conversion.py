@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import functools
 import os
-import site as site_packages
-import sysconfig
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -26,12 +24,10 @@ from frit.api.iteration import is_traced
 from frit.ir.primitive import Tracer
 from frit.primitives.callbacks import debug_callback
 from frit.primitives.comparison_and_bits import or_
+from frit.runtime.captures import is_library_file
 from frit.syntax import Converter, Site, SourceNotFound, is_converted
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_paths = sysconfig.get_paths()
-_libraries = {_paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
-_INSTALLED = tuple(os.path.join(p, "") for p in {*_libraries, *site_packages.getsitepackages()})
 
 
 class _Programs:
@@ -45,7 +41,7 @@ class _Programs:
     for_loop = staticmethod(traced_loops.for_loop)
 
     def is_active(self, site: Site) -> bool:
-        return any(a.site is site for a in recording.active_blocks())
+        return any(a.site.place == site.place for a in recording.active_blocks())
 
     def callee(self, function: Any) -> Any:
         return _callee(function)
@@ -205,14 +201,8 @@ def _map(function: Any, *iterables: Any) -> Any:
     return map(_callee(function), *iterables)
 
 
-@functools.lru_cache(maxsize=4096)
-def _is_users_file(file: str) -> bool:
-    path = os.path.abspath(file) if not file.startswith("<") else file
-    return not path.startswith((_PACKAGE, "<frozen", *_INSTALLED))
-
-
 def _is_users(code: CodeType) -> bool:
-    return _is_users_file(code.co_filename)
+    return not is_library_file(code.co_filename)
 
 
 _PAUSES = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines: they are Python's to run

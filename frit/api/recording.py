@@ -119,7 +119,7 @@ def refuse_changes(site: Site, watch: Watch) -> None:
 
 def refuse_unfit(site: Site) -> None:
     """Raises where control flow stands in a place that a traced condition does not suit."""
-    if sum(a.site is site for a in active_blocks()) > _DEEPEST_RECURSION:
+    if sum(a.site.place == site.place for a in active_blocks()) > _DEEPEST_RECURSION:
         raise site.refuse(
             f"`{site.function}` calls itself under a traced condition, more than "
             f"{_DEEPEST_RECURSION} deep. Both branches are always traced, so that a recursion "

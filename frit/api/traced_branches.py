@@ -59,14 +59,14 @@ class Join:
         if a is b:
             return lambda _: a
         hidden = name.startswith("@")
-        if UNDEFINED in (a, b) and hidden:
+        if hidden and (a is UNDEFINED or b is UNDEFINED):
             known = b if a is UNDEFINED else a
             leaves, tree = trees.flatten(known)
             pairs = [(UNDEFINED, x) if a is UNDEFINED else (x, UNDEFINED) for x in leaves]
         else:
             leaves, tree = trees.flatten(a)
             others, other_tree = trees.flatten(b)
-            if UNDEFINED in (a, b) or tree != other_tree:
+            if a is UNDEFINED or b is UNDEFINED or tree != other_tree:
                 raise self._differ(name, a, b)
             pairs = list(zip(leaves, others, strict=True))
         paths = trees.paths(b if a is UNDEFINED else a)
@@ -76,7 +76,7 @@ class Join:
     def _leaf(self, name: str, path: Any, x: Any, y: Any) -> Callable[[Sequence[Any]], Any]:
         if same_constant(x, y):
             return lambda _: x
-        if UNDEFINED in (x, y):
+        if x is UNDEFINED or y is UNDEFINED:
             known = y if x is UNDEFINED else x
             if not is_number(known):
                 return lambda _: known
@@ -109,9 +109,9 @@ class Join:
     def _differ(self, name: str, x: Any, y: Any) -> Exception:
         what = described(name, ())
         here, there = _sides(self.site)
-        if name == RESULT and None in (x, y):
+        if name == RESULT and (x is None or y is None):
             advice = "End every way through the function with `return` and a value of one type."
-        elif UNDEFINED in (x, y):
+        elif x is UNDEFINED or y is UNDEFINED:
             advice = (
                 f"Give {what.removeprefix('the variable ')} a value before this, or in both "
                 "branches."
@@ -139,6 +139,8 @@ class Join:
 def _sides(site: Site) -> tuple[str, str]:
     if site.kind.startswith("code"):
         return "where the code goes on", "where the block was left"
+    if site.kind == "`for`":
+        return "where the loop goes on", "where it was left"
     if site.kind == "`and`":
         return "where the first operand holds", "where it does not"
     return "where the condition holds", "where it does not"

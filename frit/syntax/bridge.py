@@ -13,7 +13,7 @@ Variables keep their cells: an undefined one is an empty cell, and nested functi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CellType, FunctionType
 from typing import Any, Protocol
 
@@ -42,6 +42,11 @@ class Site:
     tested: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
     in_try: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, int, int]:
+        """What tells sites apart."""
+        return self.kind, self.file, self.line, self.column
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.file}:{self.line}, in {self.function}"
@@ -189,6 +194,8 @@ class Bridge:
             remaining = iterable[len(iterable) - rest.__length_hint__() :]  # type: ignore
             self.runtime.for_loop(site, self.runtime.items(Counted(remaining)), body, state)
             return
+        # What the next items read is needed, not only what comes after the loop.
+        site = replace(site, needed=site.at_head)
         for item in rest:
             going = self.runtime.none_of([state[name] for name in site.exits])
             self.runtime.branch(site, going, lambda: body(item), None, state)

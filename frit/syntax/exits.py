@@ -12,12 +12,15 @@ clash with the user's.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 RESULT, RETURNED = "@return", "@returned"
 BRIDGE = "@frit"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+_Inner = Callable[[Sequence[ast.stmt]], list[ast.stmt]]
 
 
 @dataclass(frozen=True)
@@ -154,30 +157,30 @@ def _lower_loop(
     return before, loop, after
 
 
-def _with_blocks(s: ast.stmt, inner: object) -> ast.stmt:
+def _with_blocks(s: ast.stmt, inner: _Inner) -> ast.stmt:
     """The statement with its inner blocks lowered, where it has any."""
     match s:
         case ast.If():
-            return _replaced(s, body=inner(s.body), orelse=inner(s.orelse))  # type: ignore[operator]
+            return _replaced(s, body=inner(s.body), orelse=inner(s.orelse))
         case ast.With() | ast.AsyncWith():
-            return _replaced(s, body=inner(s.body))  # type: ignore[operator]
+            return _replaced(s, body=inner(s.body))
         case ast.Try() | ast.TryStar():
             return _lower_try(s, inner)
         case ast.Match():
-            cases = [_replaced(c, body=inner(c.body)) for c in s.cases]  # type: ignore[operator]
+            cases = [_replaced(c, body=inner(c.body)) for c in s.cases]
             return _replaced(s, cases=cases)
         case _:
             return s
 
 
-def _lower_try(s: ast.Try | ast.TryStar, inner: object) -> ast.stmt:
-    handlers = [_replaced(h, body=inner(h.body)) for h in s.handlers]  # type: ignore[operator]
+def _lower_try(s: ast.Try | ast.TryStar, inner: _Inner) -> ast.stmt:
+    handlers = [_replaced(h, body=inner(h.body)) for h in s.handlers]
     return _replaced(
         s,
-        body=inner(s.body),  # type: ignore[operator]
+        body=inner(s.body),
         handlers=handlers,
-        orelse=inner(s.orelse),  # type: ignore[operator]
-        finalbody=inner(s.finalbody),  # type: ignore[operator]
+        orelse=inner(s.orelse),
+        finalbody=inner(s.finalbody),
     )
 
 

@@ -18,7 +18,7 @@ _DEEPEST = 6
 _MOST = 2000  # objects watched for one block
 _LONGEST = 1000  # elements looked into, of one container
 _PLAIN = (type, ModuleType, CodeType, str, bytes, bool, int, float, complex, type(None))
-_OURS = ("frit", "numpy", "builtins")
+_OURS = ("frit", "numpy")
 _MISSING = object()
 
 

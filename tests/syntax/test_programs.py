@@ -50,7 +50,7 @@ def indented(text):
 def statement(draw, depth, in_loop, level):
     kinds = ["assign", "assign"]
     if depth:
-        kinds += ["if", "if", "if_else", "for", "while", "known_for"]
+        kinds += ["if", "if", "if_else", "for", "while", "known_for", "list"]
     kinds += ["return_if"]
     if in_loop:
         kinds += ["break_if", "continue_if"]
@@ -70,9 +70,10 @@ def statement(draw, depth, in_loop, level):
             return f"if {condition}:\n    break"
         case "continue_if":
             return f"if {condition}:\n    continue"
-        case "for" | "known_for":
+        case "for" | "known_for" | "list":
             bound = f"{draw(numbers)} % 4" if kind == "for" else str(draw(st.integers(0, 3)))
-            head = f"for i{level} in range({bound}):\n{inner(True)}"
+            items = f"range({bound})" if kind != "list" else "(2, 0, 1)"
+            head = f"for i{level} in {items}:\n{inner(True)}"
             orelse = f"\nelse:\n{inner()}" if draw(st.booleans()) else ""
             return head + orelse
         case "while":
