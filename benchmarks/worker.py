@@ -38,7 +38,9 @@ class NumbaRows:
         self.rows, self.wait, self.leaves = ROWS, lambda result: result, self.leaves_of
 
     def leaves_of(self, result):
-        return result if isinstance(result, tuple) else [result]
+        """Arrays; numba returns scalars of float32 as Python's numbers."""
+        leaves = result if isinstance(result, tuple) else [result]
+        return [np.float32(x) if isinstance(x, float) else x for x in leaves]
 
 
 def timed(engine, case, calls):

@@ -6,7 +6,8 @@ First random programs (tests/fuzzing.py), each in its whole against its equation
 against NumPy; then, of a tenth as many, every kernel in the loops interpreter, which finds accesses
 out of bounds, races and memory read before it is written. A disagreement is shrunk and shown with
 its seed, so that `--seed N --programs 1` repeats it. Then the elementary functions on every
-float32 and many float64 (tools/accuracy.py --exhaustive). The compiler's verifiers are on (FRIT_CHECK=0 turns them off).
+float32 and many float64 (tools/accuracy.py --exhaustive). The compiler's verifiers are on unless
+FRIT_CHECK=0.
 """
 
 import argparse
