@@ -7,26 +7,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_OURS: dict[CodeType, bool] = {}
+# By identity, since a code object hashes its instructions; those that are keys are held.
+_OURS: dict[int, tuple[bool, CodeType]] = {}
+_REPLAYS: set[int] = set()
 _HIDDEN_MODULES = ("contextlib.py", "functools.py", "optree" + os.sep)
 
 
 def _is_internal(code: CodeType) -> bool:
-    known = _OURS.get(code)
+    known = _OURS.get(id(code))
     if known is None:
         name = code.co_filename
-        known = name.startswith((_PACKAGE, "<frozen", "<string>")) or any(
+        ours = name.startswith((_PACKAGE, "<frozen", "<string>")) or any(
             part in name for part in _HIDDEN_MODULES
         )
         if len(_OURS) > 20_000:
             _OURS.clear()
-        _OURS[code] = known
-    return known
+        known = _OURS[id(code)] = (ours, code)
+    return known[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +66,26 @@ def user_stack_level() -> int:
     return level
 
 
+def replays(function: Function) -> Function:
+    """Marks a function of ours that goes through recorded equations, each as its local `eqn`.
+
+    What happens meanwhile stands where that equation stands, not where the user asked for a
+    derivative: so operations of a backward pass have the lines of the forward one.
+    """
+    _REPLAYS.add(id(function.__code__))
+    return function
+
+
 def source_info(name_stack: tuple[str, ...] = ()) -> SourceInfo:
-    """The place in user code that is running now."""
-    frame = user_frame()
+    """The place in user code that is running now, or whose recorded equation is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_internal(frame.f_code):
+        if id(frame.f_code) in _REPLAYS:
+            eqn = frame.f_locals.get("eqn")
+            if eqn is not None and eqn.source_info.file:
+                place: SourceInfo = eqn.source_info
+                return SourceInfo(place.file, place.line, place.function, name_stack)
+        frame = frame.f_back
     if frame is None:
         return NOWHERE if not name_stack else SourceInfo("", 0, "", name_stack)
     code = frame.f_code

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from frit.errors import NOWHERE, SourceInfo
+from frit.errors import NOWHERE, SourceInfo, replays
 from frit.ir import printing
 from frit.ir.primitive import Params, Primitive, current_interpreter, no_effects
 from frit.ir.types import AbstractValue, typeof
@@ -218,6 +218,7 @@ class ClosedJaxpr:
     __repr__ = __str__
 
 
+@replays
 def run_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *operands: Any) -> list[Any]:
     """The outputs of a jaxpr on `operands`, each equation bound under the current interpreter."""
     interpreter = current_interpreter()
