@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frit import trees
 from frit.api import signatures
 from frit.api.jitting import JitFunction, jit
-from frit.diagnostics.pipeline_report import Call, explain_call
-from frit.diagnostics.report import PipelineReport
 from frit.ir.primitive import Tracer
 from frit.runtime.execute import storage, wrap
+
+if TYPE_CHECKING:
+    from frit.diagnostics.report import PipelineReport
 
 
 def explain(fun: Callable[..., Any]) -> Callable[..., PipelineReport]:
@@ -35,6 +36,10 @@ def explain(fun: Callable[..., Any]) -> Callable[..., PipelineReport]:
 
     @functools.wraps(fun, updated=())
     def explained(*args: Any, **kwargs: Any) -> PipelineReport:
+        # Loaded when first asked for: reports would be a tenth of the time that frit takes to load.
+        from frit.diagnostics.pipeline_report import Call, explain_call
+        from frit.diagnostics.report import PipelineReport
+
         _refuse_tracers(fun, (args, kwargs))
         jitted = fun if isinstance(fun, JitFunction) else jit(fun)
         entry, captured, leaves, _ = jitted._prepare(args, kwargs)

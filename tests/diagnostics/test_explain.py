@@ -155,6 +155,18 @@ def test_bodies_of_loops_are_steps_below_the_loop():
     assert made.source in {s.id for s in inside}
 
 
+def test_a_derivative_is_told_by_the_lines_of_the_function():
+    def function(x):
+        def turn(carry, row):
+            return jnp.sort(carry * row), None
+
+        return lax.scan(turn, x[0], x)[0].sum()
+
+    report = frit.explain(frit.grad(function))(jnp.ones((7, 100)))
+    code = {s.code for step in report.facts.steps if step.parent is not None for s in step.sources}
+    assert code == {"return jnp.sort(carry * row), None"}
+
+
 def test_loops_of_unknown_length_are_not_exact():
     def function(x):
         return lax.while_loop(lambda c: c < 1e3, lambda c: c * 1.5 + 1, x)
