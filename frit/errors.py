@@ -34,6 +34,11 @@ def _is_internal(code: CodeType) -> bool:
     return known[0]
 
 
+def is_own_file(name: str) -> bool:
+    """Whether a file, with or without a line behind it, is one of frit's."""
+    return name.startswith(_PACKAGE)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
     """Where in the user's code an operation stands, and the scopes it was traced in."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from frit.errors import is_own_file
 from frit.ir.jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -90,7 +91,11 @@ class _Scope:
                 and eqn.params.get("differentiated")
             ):
                 operands = self.fence(operands)
-            return self.call(_closed(eqn.params[CALLS[name]]), operands)
+            called = _closed(eqn.params[CALLS[name]])
+            if is_own_file(called.jaxpr.debug_info.place):
+                # Its trace is shared by all who call it, so its lines are those of the first.
+                return self.at(eqn, called, operands)
+            return self.call(called, operands)
         if name in _SINGLE:
             return operands
         if name == "optimization_barrier":
@@ -98,7 +103,7 @@ class _Scope:
         if name in _BODIES:
             return _BODIES[name](self, eqn, operands)
         if not self.is_lowered(eqn) and eqn.primitive.decompose is not None:
-            return self.decomposed(eqn, operands)
+            return self.at(eqn, _decomposition(eqn.primitive, operands, eqn.params), operands)
         return self.add(eqn, operands, eqn.params)
 
     def add(self, eqn: JaxprEqn, operands: Sequence[Atom], params: Any) -> list[Var]:
@@ -109,10 +114,10 @@ class _Scope:
         )
         return results
 
-    def decomposed(self, eqn: JaxprEqn, operands: list[Atom]) -> list[Atom]:
-        """Adds what an equation decomposes into; all of it stands where the equation stood."""
+    def at(self, eqn: JaxprEqn, meaning: ClosedJaxpr, operands: list[Atom]) -> list[Atom]:
+        """Adds what an equation means; all of it stands where the equation stood."""
         before, self.place = self.place, self.place or eqn.source_info
-        results = self.call(_decomposition(eqn.primitive, operands, eqn.params), operands)
+        results = self.call(meaning, operands)
         self.place = before
         return results
 
