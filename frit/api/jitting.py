@@ -17,6 +17,7 @@ from frit.api.aot import Lowered, Traced
 from frit.api.conversion import check_control_flow, convert
 from frit.config import trace_settings
 from frit.diagnostics import misses
+from frit.diagnostics.traces import TraceReport
 from frit.ir.dtypes import float0
 from frit.ir.jaxpr import ClosedJaxpr, DebugInfo, run_closed
 from frit.ir.primitive import Tracer, bottom_interpreter, current_interpreter
@@ -77,7 +78,7 @@ class JitFunction:
         agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
         self._spelling = signature if agree else None
         self._inline, self._keep_unused, self._captures = inline, keep_unused, captures
-        self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards]] = {}
+        self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards, cache.Entry]] = {}
         _jitted.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -95,6 +96,7 @@ class JitFunction:
         if found is not None and found[3].hold(self._function, ()):
             results = found[0](tuple(map(contents_of, leaves)))
             if results is not None:
+                found[4].hits += 1
                 return found[1].unflatten(results)
         return self._call(args, kwargs, key, leaves)
 
@@ -135,7 +137,7 @@ class JitFunction:
             # The types are held, so that their identities stay theirs.
             held = tuple(map(type_of, arrays))
             guards = NO_GUARDS if self._policy() == "freeze" else entry.guards
-            self._quick[key] = (quick, entry.out_tree, held, guards)
+            self._quick[key] = (quick, entry.out_tree, held, guards, entry)
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
         call = self._bound(args, kwargs)
@@ -217,6 +219,17 @@ class JitFunction:
         traced = self.trace(*args, **kwargs)
         return traced.out_info
 
+    def explain(self) -> TraceReport:
+        """Every trace of the function: why it was made, what it cost, how often it was found.
+
+        >>> import frit as jax, frit.numpy as jnp
+        >>> f = jax.jit(lambda x: x + 1)
+        >>> _ = f(jnp.ones(3)), f(jnp.ones(4))
+        >>> f.explain().traces[1].causes
+        ('argument `x`: f32[3] → f32[4]',)
+        """
+        return TraceReport(self._function, cache.traces_of(self._function))
+
     def clear_cache(self) -> None:
         """Forgets all traces of the function."""
         self._quick.clear()
@@ -226,7 +239,7 @@ class JitFunction:
         """Hits, misses and number of traces."""
         traces = cache.traces_of(self._function)
         return CacheInfo(
-            traces.hits, traces.misses, cache.ENTRIES_PER_FUNCTION, len(traces.entries)
+            traces.hits(), traces.misses, cache.ENTRIES_PER_FUNCTION, len(traces.entries)
         )
 
     def _cache_size(self) -> int:

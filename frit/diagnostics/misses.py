@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from frit import config, errors, trees
+from frit.diagnostics.causes import causes, closest
 from frit.ir.jaxpr import DebugInfo
 from frit.runtime.cache import CacheKey, FunctionTraces
 from frit.runtime.guards import Change
@@ -33,29 +34,18 @@ def explanation(
 ) -> str:
     """Why there is no trace for `key` among `traces`."""
     defined = f"{info.function} defined at {info.place}" if info.place else info.function
-    if not traces.entries:
+    earlier = list(traces.entries)
+    before = closest(key, earlier)
+    if before is None:
         return _first_trace(function, info, defined)
-    if changes:
-        lines = [f"  for {defined}", "  values read from outside the arguments changed:"]
-        return "\n".join([*lines, *(f"  * {change}" for change in changes)])
-    # Of equally close keys, the latest.
-    earlier = list(reversed(traces.entries))
-    closest = min(earlier, key=lambda k: _distance(key, k))
+    why = causes(function, key, earlier, changes, info.argument_names)
     lines = [
         f"  for {defined}",
         "  all previously seen cache keys differ. For the closest previous key:",
-        *_differences(key, closest, info),
+        *_differences(key, before, info),
+        *(f"  cause: {cause}" for cause in why),
     ]
     return "\n".join(lines)
-
-
-def _distance(now: CacheKey, before: CacheKey) -> int:
-    """In how much two keys differ; another structure is farther off than another type."""
-    fields = ("static", "axes", "extra", "settings")
-    apart = sum(getattr(now, name) != getattr(before, name) for name in fields)
-    if now.tree != before.tree:
-        return apart + len(now.types) + len(before.types) + 1
-    return apart + sum(a != b for a, b in zip(now.types, before.types, strict=True))
 
 
 def _first_trace(function: Any, info: DebugInfo, defined: str) -> str:

@@ -445,7 +445,7 @@ def sources_of(equations: Sequence[JaxprEqn]) -> list[Source]:
 
 def _stages(call: Call, subject: Compilation, notes: Notes, steps: list[Step]) -> list[Stage]:
     """Each stage with its time and the size of its result."""
-    seconds, kernels = notes.seconds, list(kernels_of(subject.plan))
+    seconds, kernels = subject.seconds, list(kernels_of(subject.plan))
     calls = [s for s in steps if s.kind not in COMPOSITE]
     loops = sum(print_function(f).count("\n") + 1 for f in subject.functions.values())
     executable = subject.executable

@@ -112,11 +112,10 @@ class Entry:
 
 @dataclass
 class FunctionTraces:
-    """All traces of one function, and how often they were found."""
+    """All traces of one function."""
 
     entries: OrderedDict[CacheKey, Entry] = field(default_factory=OrderedDict)
     by_call: dict[CacheKey, list[Entry]] = field(default_factory=dict)
-    hits: int = 0
     misses: int = 0
     changed: Counter[str] = field(default_factory=Counter)
     lock: Any = field(default_factory=threading.RLock)
@@ -135,6 +134,10 @@ class FunctionTraces:
                     self.by_call[key] = rest
                 else:
                     del self.by_call[key]
+
+    def hits(self) -> int:
+        """How often the traces were found."""
+        return sum(entry.hits for entry in self.entries.values())
 
     def clear(self) -> None:
         with self.lock:
@@ -227,7 +230,6 @@ def trace_once(
         if policy == "freeze" or _holds(entry.guards, function, statics):
             operands = entry.operands(function, statics)
             if operands is not None:
-                traces.hits += 1
                 entry.hits += 1
                 captures.inherit(entry.guards, function, statics)
                 return entry, operands

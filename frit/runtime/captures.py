@@ -176,7 +176,8 @@ def captures_of(function: Any, statics: Sequence[tuple[int | str, Any]] = ()) ->
     args: list[list[_Reference]] = []
     kwargs = {}
     for i, (name, value) in enumerate(statics):
-        given = [_Reference(value, (("static", i), ()), f"static argument `{name}`")]
+        label = f"static argument `{_parameter_name(function, name)}`"
+        given = [_Reference(value, (("static", i), ()), label)]
         if isinstance(name, int):
             args += [[] for _ in range(name + 1 - len(args))]
             args[name] = given
@@ -197,6 +198,13 @@ def settled(guards: Guards, function: Any, statics: Sequence[Any]) -> Guards:
         if not guard.holds(guards.value_at(guard.place, function, statics))
     }
     return guards.without(broken) if broken else guards
+
+
+def _parameter_name(function: Any, mark: int | str) -> str:
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code else ()
+    position = mark + isinstance(function, MethodType) if isinstance(mark, int) else -1
+    return names[position] if 0 <= position < len(names) else str(mark)
 
 
 class _Collector:
@@ -529,6 +537,8 @@ class _Walk:
     def _global(self, name: str, frame: _Frame) -> list[_Reference]:
         function = frame.function
         variables = function.value.__globals__
+        if name.startswith("@"):  # of code that was converted: ours
+            return []
         if name not in variables:
             value = getattr(builtins, name, MISSING)
             return [] if value is MISSING else [_Reference(value, None, name)]
@@ -650,8 +660,8 @@ class _Walk:
         if place is None:
             return
         found = self.found
-        if kind == "code" and place == (("function",), ()):
-            return  # the traced function is the key itself
+        if place[1] == () and place[0][0] in ("function", "static"):
+            return  # the traced function and its static arguments are in the key themselves
         key = (place, kind)
         if key not in found.guards:
             found.guards[key] = Guard(place, kind, expected, ref.label, found.where())

@@ -50,11 +50,10 @@ from frit.runtime.program import Executable, Program, ReferenceProgram, Tapes
 
 @dataclass
 class Notes:
-    """What the stages did, and how long each took in seconds, for those who ask."""
+    """What the stages did, for those who ask."""
 
     rewrites: Rewrites = field(default_factory=Rewrites)
     decisions: Decisions = field(default_factory=Decisions)
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Compilation:
     imported: tuple[str, ...] = ()
     executable: Executable = field(default=None)  # type: ignore[assignment]
     notes: Notes | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # that each stage took
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,7 @@ def load_module(
     plan = subject.buffers
     return Executable(
         entry,
+        code.size,
         outputs,
         subject.constants.values[subject.given :],
         plan.constants,
@@ -256,8 +257,7 @@ def run_stage(stage: Stage, subject: Compilation) -> Compilation:
     start = time.perf_counter()
     result = stage.run(subject)
     spent = time.perf_counter() - start
-    if subject.notes is not None:
-        subject.notes.seconds[stage.name] = spent
+    subject.seconds[stage.name] = spent
     if config.check.value:
         stage.check(result)
     if stage.name in config.show.value.split(","):
@@ -302,6 +302,7 @@ def compile_jaxpr(
     if executable is None:
         subject = Compilation(closed, constants, flags, given)
         executable = _compile(subject).executable
+        executable.stage_seconds = subject.seconds
         with _lock:
             _cache[key] = executable
             while len(_cache) > CACHE_SIZE:

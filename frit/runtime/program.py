@@ -66,6 +66,7 @@ class Executable:
     def __init__(
         self,
         entry: Any,
+        code_bytes: int,
         outputs: Sequence[Any],
         constants: Sequence[Any],
         literals: Sequence[np.ndarray],
@@ -76,13 +77,14 @@ class Executable:
         requirements: Sequence[str] = (),
         tapes: Tapes = Tapes(),
     ) -> None:
-        """entry: the ctypes function. outputs: their types.
+        """entry: the ctypes function. code_bytes: of the object file. outputs: their types.
 
         constants: arrays that belong to the code, not to the program. literals: scalars that
         memory must hold. requirements: messages of the errors that the code may end with.
         """
         self.requirements, self.tapes = list(requirements), tapes
-        self.entry = entry
+        self.entry, self.code_bytes = entry, code_bytes
+        self.stage_seconds: dict[str, float] = {}
         self.outputs = [(tuple(t.shape), t.storage_dtype) for t in outputs]
         self.constants = [np.ascontiguousarray(c) for c in constants]
         self.literals = list(literals)
