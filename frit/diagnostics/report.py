@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from frit.diagnostics import report_html, report_text
-from frit.diagnostics.pipeline_report import Facts
+from frit.diagnostics.facts import Facts
 
 
 class PipelineReport:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frit.diagnostics.pipeline_report import COMPOSITE, Facts, Step, size_text
+from frit.diagnostics.facts import COMPOSITE, Facts, Step, size_text
 
 WIDTH = 100
 

@@ -8,8 +8,8 @@ import frit.numpy as jnp
 from frit import lax
 from frit.codegen.grouping import MAX_SITES, MAX_VIEW_SITES, ROW
 from frit.codegen.refusals import REASONS, Refusal
-from frit.diagnostics.pipeline_report import REASONS as TEXTS
-from frit.diagnostics.pipeline_report import reason_text
+from frit.diagnostics.facts import REASONS as TEXTS
+from frit.diagnostics.facts import reason_text
 from frit.runtime.pipeline import compile_noted
 
 SQUARE = jnp.ones((32, 32))

@@ -10,7 +10,7 @@ import rich.console
 import frit
 import frit.numpy as jnp
 from frit import lax
-from frit.diagnostics.pipeline_report import size_text
+from frit.diagnostics.facts import size_text
 from frit.diagnostics.report_text import time_text
 
 HERE = pathlib.Path(__file__).name
