@@ -35,6 +35,19 @@ def test_error_is_within_stated_ulps(name, dtype):
     assert worst <= vector_math.ACCURACY[name], where
 
 
+# Where terms cancel, or n in 2**n + 2**-n is such that the sum is rounded by half an ulp.
+CANCELLING = {"sinh": [0.41652512219644944], "cosh": [8.014359], "erf_inv": [0.7402437084361532]}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CANCELLING)
+def test_error_is_small_where_terms_cancel(name, dtype):
+    at = np.array(CANCELLING[name], dtype)
+    near = at + np.arange(-500, 500).astype(dtype) * np.spacing(at)
+    worst, where = measure(name, dtype, (near,))
+    assert worst <= 1.3, where
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", vector_math.NAMES)
 def test_every_width_gives_the_same_bits(name, dtype):

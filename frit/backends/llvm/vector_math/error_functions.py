@@ -63,7 +63,9 @@ def erf_inv(kit, x):
     """x P(x**2) up to 3/4, else by a table in sqrt(-log(1 - |x|)); infinite at +-1, nan beyond."""
     a = abs(x)
     z = x * x
-    near = x * kit.polynomial(z, kit.coefficients("erf_inv"))
+    constant_term, *others = kit.coefficients("erf_inv")
+    # One rounding at the end, of the large term.
+    near = x.fma(constant_term, x * (z * kit.polynomial(z, others)))
     rest = ((a > 0.75) & (a < 1.0)).where(1.0 - a, 0.25)
     square = -log_sum(kit, *log_split(kit, rest))
     s = square.sqrt()

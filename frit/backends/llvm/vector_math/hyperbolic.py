@@ -16,33 +16,42 @@ from frit.backends.llvm.vector_math.exponential import (
 
 
 def _doubles(kit, a):
-    """(n, sinh r, cosh r - 1, (2**n - 2**-n) / 4, (2**n + 2**-n) / 4) of a = n ln 2 + r >= 0."""
+    """(n, r, sinh_r, cosh_r, 2**n / 4, 2**-n / 4) of a = n ln 2 + r >= 0.
+
+    sinh_r is sinh r - r, cosh_r is cosh r - 1.
+    """
     # The bounds give n up to one past the largest exponent, and infinity only at the end.
-    n, r, _ = reduce_exp(kit, a.smaller(710.5 if kit.double else 89.5))
+    n, r, rest = reduce_exp(kit, a.smaller(710.5 if kit.double else 89.5))
     z = r * r
-    sinh_r = (z * r).fma(kit.polynomial(z, kit.coefficients("sinh")), r)
+    sinh_r = (z * r).fma(kit.polynomial(z, kit.coefficients("sinh")), rest)
     cosh_r = (z * z).fma(kit.polynomial(z, kit.coefficients("cosh")), z * 0.5)
     up = kit.power_of_two(n - 2)
     # Far out the small power no longer matters, so it may stop where floats are still normal.
     down = kit.power_of_two(kit.bounded_below(-n - 2, 2 - kit.bias))
-    return n, sinh_r, cosh_r, up - down, up + down
+    return n, r, sinh_r, cosh_r, up, down
 
 
 @vector_function("sinh", ulps=2)
 def sinh(kit, x):
-    a = abs(x)
-    n, sinh_r, cosh_r, odd, even = _doubles(kit, a)
-    # sinh a / 2 = odd (1 + cosh_r) + even sinh_r
-    high, low = kit.fast_two_sum(odd, even * sinh_r)
-    result = (high + odd.fma(cosh_r, low)) * 2.0
-    return n.equals(0).where(sinh_r, result).copysign(x)
+    """sinh a / 2 = odd (1 + cosh_r) + even (r + sinh_r); products of r with powers are exact."""
+    n, r, sinh_r, cosh_r, up, down = _doubles(kit, abs(x))
+    product, error = kit.fast_two_sum(up * r, down * r)
+    odd, odd_low = kit.fast_two_sum(up, -down)
+    high, low = kit.fast_two_sum(odd, product)
+    rest = (up + down).fma(sinh_r, error + (low + odd_low))
+    result = (high + odd.fma(cosh_r, rest)) * 2.0
+    return n.equals(0).where(r + sinh_r, result).copysign(x)
 
 
 @vector_function("cosh", ulps=2)
 def cosh(kit, x):
-    _, sinh_r, cosh_r, odd, even = _doubles(kit, abs(x))
-    high, low = kit.fast_two_sum(even, odd * sinh_r)
-    return (high + even.fma(cosh_r, low)) * 2.0
+    """cosh a / 2 = even (1 + cosh_r) + odd (r + sinh_r)."""
+    _, r, sinh_r, cosh_r, up, down = _doubles(kit, abs(x))
+    product, error = kit.fast_two_sum(up * r, -(down * r))
+    even, even_low = kit.fast_two_sum(up, down)
+    high, low = kit.fast_two_sum(even, product)
+    rest = (up - down).fma(sinh_r, error + (low + even_low))
+    return (high + even.fma(cosh_r, rest)) * 2.0
 
 
 @vector_function("tanh", ulps=2)
