@@ -108,6 +108,7 @@ from frit.config import (  # noqa: E402
     numpy_rank_promotion,
     softmax_custom_jvp,
     threefry_partitionable,
+    trace_side_effects,
     transfer_guard,
     transfer_guard_device_to_device,
     transfer_guard_device_to_host,

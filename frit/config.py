@@ -161,6 +161,11 @@ captures = _setting(
     "what a call does when a value that its trace read from outside has changed",
     choices=("retrace", "warn", "error", "freeze"),
 )  # fmt: skip
+trace_side_effects = _setting(
+    "trace_side_effects", str, "warn",
+    "what is done about a traced function's print, stored tracer, clock or random draw",
+    choices=("warn", "error", "ignore"),
+)  # fmt: skip
 explain_cache_misses = _setting("explain_cache_misses", bool, False, "log why a call retraces")
 log_compiles = _setting("log_compiles", bool, False, "log each trace and compilation")
 enable_checks = _setting("enable_checks", bool, False, "verify every jaxpr that is made")

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+from frit.holders import holder_of
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # By identity, since a code object hashes its instructions; those that are keys are held.
 _OURS: dict[int, tuple[bool, CodeType]] = {}
@@ -138,7 +140,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """`if`, `while`, `and`, `or`, `not` or `bool()` met a traced value."""
 
     def __init__(self, tracer: Any) -> None:
-        text = f"Attempted boolean conversion of traced array with shape {_short(tracer)}."
+        text = f"Attempted boolean conversion of traced array with shape {short_type(tracer)}."
         remedy = (
             "A Python `if` or `while` needs True or False while the function is traced. Write "
             "`lax.cond(predicate, true_function, false_function, *operands)` or "
@@ -152,7 +154,7 @@ class TracerIntegerConversionError(JAXTypeError):
     """`range`, an index of a list or `int`-like use met a traced value."""
 
     def __init__(self, tracer: Any) -> None:
-        text = f"The __index__() method was called on traced array with shape {_short(tracer)}."
+        text = f"The __index__() method was called on traced array with shape {short_type(tracer)}."
         remedy = (
             "A Python `range` or list index needs the number while the function is traced. Write "
             "`lax.fori_loop(0, n, body, init)` or `lax.scan` for loops, `jnp.asarray(list)[i]` to "
@@ -167,7 +169,7 @@ class TracerArrayConversionError(JAXTypeError):
     def __init__(self, tracer: Any) -> None:
         text = (
             "The numpy.ndarray conversion method __array__() was called on traced array with shape "
-            f"{_short(tracer)}."
+            f"{short_type(tracer)}."
         )
         remedy = (
             "NumPy functions need numbers. Use the function of the same name in frit.numpy, or "
@@ -190,7 +192,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     def __init__(self, tracer: Any) -> None:
         super().__init__(
             "Array boolean indices must be concrete; got "
-            f"{_short(tracer)}. The result's shape would depend on the mask's values. Write "
+            f"{short_type(tracer)}. The result's shape would depend on the mask's values. Write "
             "`jnp.where(mask, x, fill)`, `x.at[mask].set(scalar)`, or `jnp.nonzero(mask, size=n)`."
             f"\n{_origin(tracer)}"
         )
@@ -214,13 +216,21 @@ class UnexpectedTracerError(JAXTypeError):
         super().__init__(
             "Encountered an unexpected tracer. A function transformed by frit had a side effect, "
             "allowing for a reference to an intermediate value with type "
-            f"{_short(tracer)} to escape the scope of the transformation: it was used after "
+            f"{short_type(tracer)} to escape the scope of the transformation: it was used after "
             f"{tracer.level.description} had ended.\n"
             f"The leaked intermediate value was created on line {made}.\n"
+            f"{_kept(tracer)}"
             "Functions must return what they compute, and not save intermediate values to global "
             "state: a global, an attribute or a container. `frit.debug.print` shows values at run "
             "time; the context manager `frit.checking_leaks()` finds who keeps the value."
         )
+
+
+def _kept(tracer: Any) -> str:
+    """Where a tracer was stored, as a line of a message."""
+    known = (getattr(tracer.level, "kept", None) or {}).get(id(tracer))
+    place = known or holder_of(tracer)
+    return f"It was stored in {place}.\n" if place else ""
 
 
 class KeyReuseError(JAXTypeError):
@@ -239,6 +249,17 @@ class CaptureChangedWarning(UserWarning):
     """A value that a compiled function read from outside changed, or keeps changing."""
 
 
+class TraceSideEffectWarning(UserWarning):
+    """A traced function did something that happens once, while it is traced, and not at each call.
+
+    Silenced by the setting `trace_side_effects`.
+    """
+
+
+class TraceSideEffectError(RuntimeError):
+    """As TraceSideEffectWarning, under trace_side_effects="error"."""
+
+
 class LoweringError(NotImplementedError):
     """An equation has no lowering to machine code."""
 
@@ -247,7 +268,7 @@ class DeletedArrayError(RuntimeError):
     """An array that was donated or deleted was used again."""
 
 
-def _short(tracer: Any) -> str:
+def short_type(tracer: Any) -> str:
     aval: Any = getattr(tracer, "aval", None)
     text = aval.str_short(short_dtypes=False) if hasattr(aval, "str_short") else str(aval)
     return text.removeprefix("~")

@@ -9,9 +9,11 @@ A primitive without `multiple_results` has one bare result; with it, a list, in 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, NoReturn
 
 from frit import errors
@@ -176,13 +178,21 @@ class Primitive:
 
 
 class Level:
-    """One run of a transformation; tracers made in it die with it."""
+    """One run of a transformation; tracers made in it die with it.
 
-    __slots__ = ("description", "finished")
+    kept: where tracers that did not die were found, by id.
+    """
+
+    __slots__ = ("description", "finished", "kept")
 
     def __init__(self, description: str) -> None:
         self.description = description
         self.finished = False
+        self.kept: dict[int, str] | None = None
+
+    def remember(self, tracer: Tracer, place: str) -> None:
+        """Notes who keeps a tracer of this level, for the error that its use will raise."""
+        self.kept = {**(self.kept or {}), id(tracer): place}
 
 
 class Interpreter:
@@ -304,6 +314,20 @@ def scope(name: str) -> Iterator[None]:
 
 def scopes() -> tuple[str, ...]:
     return _scopes.get()
+
+
+_TextListener = Callable[[Any, FrameType | None], None]
+_text_listener: ContextVar[_TextListener | None] = ContextVar("text of tracers", default=None)
+
+
+@contextmanager
+def listening_to_text(listener: _TextListener) -> Iterator[None]:
+    """Within the block, `listener(tracer, frame)` is told where a tracer is made text."""
+    token = _text_listener.set(listener)
+    try:
+        yield
+    finally:
+        _text_listener.reset(token)
 
 
 _SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars."
@@ -446,6 +470,13 @@ class Tracer:
         return format(value, spec) if value is not None and spec else repr(self)
 
     def __repr__(self) -> str:
+        listener = _text_listener.get()
+        if listener is not None and self.concrete() is None:
+            listener(self, sys._getframe(1))
+        return self.text()
+
+    def text(self) -> str:
+        """How the tracer is shown."""
         kind = type(self).__name__.removesuffix("Tracer")
         return f"{kind}Tracer<{self.aval.str_short(short_dtypes=True)}>"
 

@@ -21,7 +21,7 @@ from typing import Any
 from frit import config
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.primitive import axis_sizes
-from frit.runtime import captures, events, stale
+from frit.runtime import captures, effects, events, stale
 from frit.runtime.guards import NO_GUARDS, At, Change, Guard, Guards
 
 ENTRIES_PER_FUNCTION = 4096
@@ -263,9 +263,11 @@ def _traced(
     """A new entry, kept if it can be found again."""
     start = time.perf_counter()
     marks = [mark for mark, _ in key.static]
-    guards = captures.captures_of(function, list(zip(marks, statics, strict=True)))
-    with captures.collecting() as collector:
+    given = list(zip(marks, statics, strict=True))
+    guards, possible = captures.captures_and_effects_of(function, given)
+    with captures.collecting() as collector, effects.watching(possible) as watch:
         closed, captured, out_tree = trace()
+    watch.tell(function, statics)
     guards = captures.settled(guards, function, statics).together_with(collector.inherited)
     traces.misses += 1
     places = guards.places_of_tracers(captured, function, statics)
@@ -302,6 +304,7 @@ def clear(function: Callable[..., Any] | None = None) -> None:
     if function is None:
         for callback in _on_clear:
             callback()
+        effects.forget()
         _all.clear()
         _by_identity.clear()
         return

@@ -18,7 +18,6 @@ import enum
 import functools
 import os
 import sys
-import sysconfig
 import types as python_types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,8 +30,10 @@ import numpy as np
 
 from frit.ir.primitive import Tracer
 from frit.runtime.array import Array
+from frit.runtime.effects import Done, PossibleEffects, Stored, act_of_call
 from frit.runtime.guards import MISSING, NO_GUARDS, Guard, Guards, Place, weakly
 from frit.runtime.reads import Call, Made, Origin, Origins, Reads, reads_of
+from frit.runtime.users import is_library_file, is_users
 from frit.transforms.trace import is_read_at_each_call
 
 _MOST_PLACES = 4096  # values followed for one function; beyond, the rest is unguarded
@@ -45,23 +46,6 @@ _SCALARS: tuple[type, ...] = (
 
 
 # ------------------------------------------------------------------------ what belongs to the user
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_INSTALLED = tuple(
-    {path + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")}
-)
-
-
-@functools.lru_cache(maxsize=8192)
-def is_library_file(name: str) -> bool:
-    """Whether a source file belongs to frit, Python or an installed package."""
-    parts = ("site-packages" + os.sep, "dist-packages" + os.sep)
-    return name.startswith((_PACKAGE, *_INSTALLED, "<frozen")) or any(p in name for p in parts)
-
-
-def is_users(function: Any) -> bool:
-    """Whether a Python function is of the user's own code."""
-    return type(function) is FunctionType and not is_library_file(function.__code__.co_filename)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -151,7 +135,8 @@ class _Analysis:
 
     guards: dict[tuple[Place, str], Guard] = field(default_factory=dict)
     unguarded: dict[str, None] = field(default_factory=dict)
-    assigned: set[Place] = field(default_factory=set)
+    assigned: dict[Place, Stored] = field(default_factory=dict)
+    acts: dict[tuple[CodeType, int], Done] = field(default_factory=dict)
     done: set[Any] = field(default_factory=set)
     open: set[int] = field(default_factory=set)  # ids of what is being looked at
     held: list[Any] = field(default_factory=list)  # keeps the ids in `done` unique
@@ -171,6 +156,13 @@ def captures_of(function: Any, statics: Sequence[tuple[int | str, Any]] = ()) ->
 
     statics: its static arguments, whose attributes may be read too: position or name, and value.
     """
+    return captures_and_effects_of(function, statics)[0]
+
+
+def captures_and_effects_of(
+    function: Any, statics: Sequence[tuple[int | str, Any]] = ()
+) -> tuple[Guards, PossibleEffects]:
+    """What `function` reads from outside, and what it may do there beside computing results."""
     walk = _Walk()
     root = _Reference(function, (("function",), ()), "the function")
     args: list[list[_Reference]] = []
@@ -185,7 +177,7 @@ def captures_of(function: Any, statics: Sequence[tuple[int | str, Any]] = ()) ->
             kwargs[name] = given
     for result in walk.call_value(root, args, kwargs):
         walk.use(result)
-    return walk.finish()
+    return walk.finish(), PossibleEffects(walk.found.acts, walk.found.assigned)
 
 
 def settled(guards: Guards, function: Any, statics: Sequence[Any]) -> Guards:
@@ -257,7 +249,7 @@ class _Walk:
         if not found.guards and not found.unguarded:
             return NO_GUARDS
         guards = Guards(list(found.guards.values()), tuple(found.unguarded))
-        return guards.without(found.assigned) if found.assigned else guards
+        return guards.without(set(found.assigned)) if found.assigned else guards
 
     # -- functions
 
@@ -291,8 +283,8 @@ class _Walk:
 
     def _follow(self, frame: _Frame) -> list[_Reference]:
         reads, found = frame.reads, self.found
-        for origin in reads.assigned:
-            self._note_assigned(origin, frame)
+        for origin, offset in reads.assigned.items():
+            self._note_assigned(origin, frame, offset)
         for number, _ in enumerate(reads.calls):
             self.result_of(number, frame)
         for origin, offset in reads.used.items():
@@ -304,19 +296,23 @@ class _Walk:
             self._use_by_numpy([self.resolve(origin, frame)], {})
         return [ref for origin in reads.returned for ref in self.resolve(origin, frame)]
 
-    def _note_assigned(self, origin: Origin, frame: _Frame) -> None:
+    def _note_assigned(self, origin: Origin, frame: _Frame, offset: int) -> None:
         """What the code itself assigns is its own affair: a counter, not a capture."""
-        if origin[0] in ("attr", "item"):
-            for base in self.resolve(origin[1], frame):
-                if base.place is not None:
-                    root, steps = base.place
-                    self.found.assigned.add((root, (*steps, (origin[0], origin[2]))))
-            return
-        if origin[0] == "each":
-            refs = self.resolve(origin[1], frame)
-        else:
-            refs = self.resolve(origin, frame)
-        self.found.assigned.update(ref.place for ref in refs if ref.place is not None)
+        for ref in self._assigned_places(origin, frame):
+            self._note_stored(ref, frame, offset)
+
+    def _assigned_places(self, origin: Origin, frame: _Frame) -> list[_Reference]:
+        kind = origin[0]
+        if kind == "global":
+            return [self._place_of_global(origin[1], frame, MISSING)]
+        if kind in ("attr", "item"):
+            bases = self.resolve(origin[1], frame)
+            return [(b.attribute if kind == "attr" else b.item)(origin[2], MISSING) for b in bases]
+        return self.resolve(origin[1] if kind == "each" else origin, frame)
+
+    def _note_stored(self, ref: _Reference, frame: _Frame | None, offset: int) -> None:
+        if frame is not None and ref.place is not None and ref.place not in self.found.assigned:
+            self.found.assigned[ref.place] = Stored(ref.label, frame.reads.place_of(offset))
 
     def result_of(self, number: int, frame: _Frame) -> list[_Reference]:
         known = frame.results.get(number)
@@ -337,6 +333,10 @@ class _Walk:
         special = [_constant_argument(a) for a in call.args]
         results: list[_Reference] = []
         for callee in callees:
+            act = act_of_call(callee.value, call)
+            if act is not None:
+                done = Done(act, callee.label, frame.reads.place_of(call.offset))
+                self.found.acts[frame.reads.code, call.offset] = done
             results += self.call_value(callee, args, kwargs, special)
         return results
 
@@ -441,6 +441,12 @@ class _Walk:
             return self._construct(callee, args, kwargs)
         if value is getattr and len(args) >= 2 and isinstance(special[1], str):
             return [r for base in args[0] for r in self.attribute(base, special[1])]
+        if value is setattr and len(args) == 3 and isinstance(special[1], str):
+            for base in args[0]:
+                stored = base.attribute(special[1], MISSING)
+                self._note_stored(stored, self.found.frame, self.found.offset)
+            self._use_all(args[2:], {})
+            return []
         if value is isinstance and len(args) == 2:
             for ref in args[0]:
                 self.note(ref, "class", type(ref.value))
@@ -451,7 +457,7 @@ class _Walk:
         receiver = callee.owner
         if receiver is not None and isinstance(value, BuiltinFunctionType):
             if name in _MUTATING and receiver.place is not None:
-                self.found.assigned.add(receiver.place)
+                self._note_stored(receiver, self.found.frame, self.found.offset)
             elif name in ("values", "items") and type(receiver.value) is dict:
                 pairs = self.each(receiver)
                 if name == "values":
@@ -535,14 +541,17 @@ class _Walk:
         return [r for base in bases for r in self.each(base)]
 
     def _global(self, name: str, frame: _Frame) -> list[_Reference]:
-        function = frame.function
-        variables = function.value.__globals__
+        variables = frame.function.value.__globals__
         if name.startswith("@"):  # of code that was converted: ours
             return []
         if name not in variables:
             value = getattr(builtins, name, MISSING)
             return [] if value is MISSING else [_Reference(value, None, name)]
-        value = variables[name]
+        return [self._place_of_global(name, frame, variables[name])]
+
+    def _place_of_global(self, name: str, frame: _Frame, value: Any) -> _Reference:
+        function = frame.function
+        variables = function.value.__globals__
         module = sys.modules.get(variables.get("__name__", ""))
         place: Place | None
         if module is not None and vars(module) is variables:
@@ -552,7 +561,7 @@ class _Walk:
         else:
             root, steps = function.place
             place = (root, (*steps, ("attr", "__globals__"), ("item", name)))
-        return [_Reference(value, place, f"global `{name}`")]
+        return _Reference(value, place, f"global `{name}`")
 
     def _cell(self, name: str, frame: _Frame) -> list[_Reference]:
         if frame.enclosing is not None:

@@ -28,6 +28,8 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
+from frit.errors import SourceInfo
+
 Origin = tuple[Any, ...]
 Origins = frozenset[Origin]
 UNKNOWN: Origins = frozenset()
@@ -63,7 +65,7 @@ class Reads:
     calls: list[Call] = field(default_factory=list)
     made: list[Made] = field(default_factory=list)
     variables: dict[str, set[Origin]] = field(default_factory=dict)
-    assigned: set[Origin] = field(default_factory=set)
+    assigned: dict[Origin, int] = field(default_factory=dict)  # origin -> offset
     computed: set[Origin] = field(default_factory=set)  # operands of operators with no traced value
     returned: set[Origin] = field(default_factory=set)
     _lines: list[tuple[int, int, int | None]] = field(default_factory=list)
@@ -74,6 +76,10 @@ class Reads:
             self._lines.extend(self.code.co_lines())
         number = bisect.bisect_right(self._lines, offset, key=operator.itemgetter(0)) - 1
         return self._lines[number][2] or self.code.co_firstlineno
+
+    def place_of(self, offset: int) -> SourceInfo:
+        """Where an instruction stands in the source."""
+        return SourceInfo(self.code.co_filename, self.line_of(offset), self.code.co_name)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -141,6 +147,11 @@ class _Machine:
         for origin in origins:
             self.reads.used.setdefault(origin, self.offset)
 
+    def assigned(self, origins: Origins) -> None:
+        """Something new is stored there."""
+        for origin in origins:
+            self.reads.assigned.setdefault(origin, self.offset)
+
     def jump(self, arg: int) -> None:
         """What the stack holds now arrives where the jump goes."""
         words = -arg if self.opcode in _BACKWARD else arg
@@ -171,7 +182,7 @@ class _Machine:
 
     def assign(self, name: str, value: Origins) -> None:
         if name in self.free:
-            self.reads.assigned.add(("cell", name))
+            self.assigned(frozenset({("cell", name)}))
             self.use(value)
         else:
             self.reads.variables.setdefault(name, set()).update(value)
@@ -328,7 +339,7 @@ def _load_global(machine: _Machine, arg: int) -> None:
 @_handles("STORE_GLOBAL", "STORE_NAME")
 def _store_global(machine: _Machine, arg: int) -> None:
     machine.use(machine.pop())
-    machine.reads.assigned.add(("global", machine.code.co_names[arg]))
+    machine.assigned(frozenset({("global", machine.code.co_names[arg])}))
 
 
 @_handles("LOAD_METHOD")
@@ -357,7 +368,7 @@ def _load_super_attribute(machine: _Machine, arg: int) -> None:
 def _store_attribute(machine: _Machine, arg: int) -> None:
     base = machine.pop()
     machine.use(machine.pop())
-    machine.reads.assigned |= machine.derived("attr", base, machine.code.co_names[arg])
+    machine.assigned(machine.derived("attr", base, machine.code.co_names[arg]))
 
 
 @_handles("BINARY_SUBSCR")
@@ -402,7 +413,7 @@ def _item(machine: _Machine, base: Origins, key: Origins) -> Origins:
 def _store_item(machine: _Machine, arg: int) -> None:
     key, base = machine.pop(), machine.pop()
     machine.use(machine.pop())
-    machine.reads.assigned |= _item(machine, base, key)
+    machine.assigned(_item(machine, base, key))
 
 
 @_handles("BUILD_TUPLE", "BUILD_LIST")

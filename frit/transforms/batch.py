@@ -26,7 +26,7 @@ from frit.ir.primitive import (
     interpreting,
 )
 from frit.ir.types import typeof
-from frit.transforms.leaks import check_leaks
+from frit.transforms.leaks import check_leaks, made_at
 from frit.transforms.linear import (
     Zero,
     insert_axis,
@@ -53,7 +53,7 @@ class BatchTracer(Tracer):
     __slots__ = ("axis", "value")
 
     def __init__(self, level: Level, value: Any, axis: int) -> None:
-        super().__init__(level, typeof(value).without_axis(axis))
+        super().__init__(level, typeof(value).without_axis(axis), made_at(value))
         self.value, self.axis = value, axis
 
     def origin_message(self) -> str:
@@ -63,7 +63,7 @@ class BatchTracer(Tracer):
             else ("The value differs for each element of the axis that vmap maps over.")
         )
 
-    def __repr__(self) -> str:
+    def text(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
 
 

@@ -25,6 +25,7 @@ from frit.ir.primitive import (
     interpreting,
 )
 from frit.ir.types import typeof
+from frit.transforms.leaks import made_at
 from frit.transforms.linear import Zero, custom_lin, instantiate, is_zero
 from frit.transforms.memo import memoize_by_jaxpr
 from frit.transforms.trace import trace_to_jaxpr
@@ -36,7 +37,7 @@ class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, level: Level, primal: Any, tangent: Any) -> None:
-        super().__init__(level, typeof(primal))
+        super().__init__(level, typeof(primal), made_at(primal, tangent))
         self.primal, self.tangent = primal, tangent
 
     def concrete(self) -> Any:
@@ -45,7 +46,7 @@ class JVPTracer(Tracer):
     def origin_message(self) -> str:
         return self.primal.origin_message() if isinstance(self.primal, Tracer) else ""
 
-    def __repr__(self) -> str:
+    def text(self) -> str:
         return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
 

@@ -10,10 +10,19 @@ import gc
 import types
 from typing import Any
 
-from frit import config
+from frit import config, errors
+from frit.errors import SourceInfo
 from frit.ir.primitive import Level, Tracer
 
 _DEPTH = 4
+
+
+def made_at(*parts: Any) -> SourceInfo:
+    """Where a tracer of these parts was made: where a part was, if one is a tracer, else here."""
+    for part in parts:
+        if isinstance(part, Tracer):
+            return part.made_at
+    return errors.source_info()
 
 
 def check_leaks(level: Level) -> None:

@@ -298,7 +298,7 @@ class SplitTracer(Tracer):
         self.level, self.aval, self.made_at = interpreter.level, var.aval, made_at
         self.variable = var
 
-    def __repr__(self) -> str:
+    def text(self) -> str:
         return f"SplitTracer({self.aval.str_short()})"
 
 

@@ -77,7 +77,7 @@ class TraceTracer(Tracer):
     def origin_message(self) -> str:
         return self.interpreter.origin_of(self.variable)
 
-    def __repr__(self) -> str:
+    def text(self) -> str:
         return f"JitTracer({self.aval.str_short()})"
 
 
@@ -101,7 +101,9 @@ class Recorder(Interpreter):
     def beginning(self) -> SourceInfo:
         """Where the traced function begins: the place of its arguments."""
         file, _, line = self.debug_info.place.rpartition(":")
-        return SourceInfo(file, int(line), self.debug_info.function) if file else errors.NOWHERE
+        if not file:
+            return errors.source_info()
+        return SourceInfo(file, int(line), self.debug_info.function)
 
     def atom(self, value: Any) -> Atom:
         """The variable or literal that stands for `value` in an equation."""
@@ -236,14 +238,23 @@ def trace_to_jaxpr(
 
     The constants may be tracers of enclosing interpreters.
     """
-    name = debug_info.function if debug_info else getattr(function, "__name__", "a function")
-    interpreter = TraceInterpreter(f"the trace of {name}", debug_info)
+    interpreter = TraceInterpreter(_described(function, debug_info), debug_info)
     try:
         found = _record(interpreter, function, types)
     finally:
         interpreter.level.finished = True
     check_leaks(interpreter.level)
     return found
+
+
+def _described(function: Any, info: DebugInfo | None) -> str:
+    """The trace in words, for errors."""
+    if info is None:
+        return f"the trace of {getattr(function, '__name__', 'a function')}"
+    at = f" at {info.place}" if info.place else ""
+    return f"the trace of {info.function}{at}" + (
+        f" for {info.transform}" if info.transform else ""
+    )
 
 
 def _record(
