@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 from frit.holders import holder_of
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # By identity, since a code object hashes its instructions; those that are keys are held.
