@@ -122,3 +122,12 @@ def test_run_without_a_program_says_what_to_name(tmp_path):
     assert status == 2 and "name a script, or -m and a module" in err
     status, _, err = python("-m", "frit", "run", "nothing.py", cwd=tmp_path)
     assert status == 2 and "no file 'nothing.py'" in err
+
+
+def test_suites_of_jax_run_with_frozen_captures():
+    code = (
+        "from frit.jax_alias import private; from frit.config import captures\n"
+        "before = captures.value; private.PRIVATE; print(before, captures.value)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["retrace", "freeze"]

@@ -121,7 +121,9 @@ PAGE = """# jax's own tests on frit
 Written by `make conformance JAX=path` (tools/conformance.py). The denominator is the tests that
 pass under jax {version} itself; a test that fails, crashes, runs out of time, is skipped or is
 absent here counts against frit. `private` are tests that reach for a private name of jax for which
-frit has no stand-in; they are taken out of the share. Kinds of failure:
+frit has no stand-in; they are taken out of the share. The suites run with the setting
+`captures="freeze"`, which is jax's behaviour: their helper asserts that a flag it changed does not
+trace again. Kinds of failure:
 [known-failures.md](known-failures.md).
 
 {table}

@@ -6,7 +6,7 @@
 
     jax            a module that answers with frit's names; `__version__` reads VERSION
     jax.X          frit.X, the same object, so that identity and isinstance hold
-    jax._src.X.y   the stand-in in `private.PRIVATE`, else the public object that REDIRECTS names
+    jax._src.X.y   the stand-in in `private.STAND_INS`, else the public object that REDIRECTS names
     jaxlib         a module with a version
 
 A name that none of these has is an ordinary ImportError or AttributeError that says so.
@@ -110,8 +110,8 @@ class _PrivateModule(ModuleType):
 
 def private_object(path: str) -> Any:
     """The object that stands for the private name `path`; LookupError where there is none."""
-    if path in private.PRIVATE:
-        return private.PRIVATE[path]
+    if path in private.STAND_INS:
+        return private.STAND_INS[path]
     if path in REDIRECTS:
         return _public_object(REDIRECTS[path])
     if path in _private_modules():
@@ -144,7 +144,7 @@ def _longest_module(path: str) -> list[str]:
 def _private_modules() -> set[str]:
     """Every `jax._src` module that has a stand-in or a redirect inside."""
     prefixes = {"jax._src"}
-    for path in (*private.PRIVATE, *REDIRECTS):
+    for path in (*private.STAND_INS, *REDIRECTS):
         parts = path.split(".")
         prefixes.update(".".join(parts[:end]) for end in range(2, len(parts)))
     return {name for name in prefixes if name.startswith("jax._src")}
