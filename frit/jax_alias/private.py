@@ -9,9 +9,9 @@ STAND_INS maps a dotted path in `jax._src` to an object of ours. Each entry is o
 
 Names that are public elsewhere are in `redirects.json`.
 
-PRIVATE is the same table for who runs jax's own suites: they assert jax's behaviour also where frit's
-differs on purpose (a changed closure variable must *not* retrace, says `_CompileAndCheck`), so asking
-for it makes the process behave as jax does there.
+PRIVATE is the same table for who runs jax's own suites: they assert jax's behaviour also where
+frit's differs on purpose (a changed closure variable must *not* retrace, says `_CompileAndCheck`),
+so asking for it makes the process behave as jax does there.
 """
 
 from __future__ import annotations

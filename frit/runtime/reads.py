@@ -161,7 +161,8 @@ class _Machine:
         self.arriving[target] = stack if before is None else _joined(before, stack)
 
     def unknown(self, arg: int) -> None:
-        """Any other instruction: it uses what it pops, and pushes values of unknown origin."""
+        """Any other instruction: it uses what it pops or sees, and pushes unknown values."""
+        self.use(self.stack[-1] if self.stack else UNKNOWN)
         effect = _stack_effect(self.opcode, arg)
         jumps = self.opcode in _JUMPS
         pushed = max(0, effect) if jumps or effect > 0 else 1
