@@ -248,3 +248,24 @@ def test_the_learning_rate_as_an_argument():
     params, grads = jnp.array([1.0, 2.0]), jnp.array([0.5, -0.1])
     np.testing.assert_allclose(update_weights(params, grads, 0.01), [0.995, 2.001], rtol=1e-6)
     np.testing.assert_allclose(update_weights(params, grads, 1000.0), [-499.0, 102.0], rtol=1e-6)
+
+
+learning_rate = 0.01
+
+
+def update_weights(params, grads):
+    return params - learning_rate * grads
+
+
+def test_the_learning_rate_as_a_global(monkeypatch):
+    update = jax.jit(update_weights)
+    frozen = jax.jit(update_weights, captures="freeze")
+    params, grads = jnp.array([1.0, 2.0]), jnp.array([0.5, -0.1])
+    for function in (update, frozen):
+        np.testing.assert_allclose(function(params, grads), [0.995, 2.001], rtol=1e-6)
+    monkeypatch.setitem(globals(), "learning_rate", 1000.0)
+    np.testing.assert_allclose(update(params, grads), [-499.0, 102.0], rtol=1e-6)
+    np.testing.assert_allclose(frozen(params, grads), [0.995, 2.001], rtol=1e-6)
+    causes = [t.causes[0] for t in update.explain().traces if "frozen" not in str(t.causes)]
+    assert causes[-1].startswith("global `learning_rate` (test_documented_behaviour.py:")
+    assert causes[-1].endswith("): 0.01 → 1000.0")

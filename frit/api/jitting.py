@@ -28,7 +28,7 @@ from frit.runtime.array import Array
 from frit.runtime.cache import StaticValue
 from frit.runtime.dispatch import QuickCall, contents_of, quick_call, type_of
 from frit.runtime.execute import execute, program_of
-from frit.runtime.guards import NO_GUARDS, Change, Guards
+from frit.runtime.guards import Change, Guards
 from frit.transforms.trace import trace_closed
 
 CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
@@ -78,7 +78,7 @@ class JitFunction:
         agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
         self._spelling = signature if agree else None
         self._inline, self._keep_unused, self._captures = inline, keep_unused, captures
-        self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards, cache.Entry]] = {}
+        self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards | None, cache.Entry]] = {}
         _jitted.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -93,7 +93,7 @@ class JitFunction:
         # Types are told by identity here: equal types that are other objects take the long way.
         key = (tree.spec, trace_settings(), *map(id, map(type_of, leaves)))
         found = self._quick.get(key)
-        if found is not None and found[3].hold(self._function, ()):
+        if found is not None and (found[3] is None or found[3].hold(self._function, ())):
             results = found[0](tuple(map(contents_of, leaves)))
             if results is not None:
                 found[4].hits += 1
@@ -136,7 +136,8 @@ class JitFunction:
                 self._quick.clear()
             # The types are held, so that their identities stay theirs.
             held = tuple(map(type_of, arrays))
-            guards = NO_GUARDS if self._policy() == "freeze" else entry.guards
+            guarded = self._policy() != "freeze" and entry.guards.guards
+            guards = entry.guards if guarded else None
             self._quick[key] = (quick, entry.out_tree, held, guards, entry)
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[cache.Entry, list[Any], list[Any], Any]:
