@@ -199,7 +199,8 @@ def measure_patterns(names, dtypes, count, jobs, output=None):
             if output:
                 record(output, piece)
             if piece["stop"] == piece["total"]:
-                print(line_of(worst_pieces(known[t] for t in tasks if t in known)[-1]), flush=True)
+                same = [t for t in tasks if t in known and t[:2] == key_of(piece)[:2]]
+                print(line_of(worst_pieces(known[t] for t in same)[0]), flush=True)
     found = worst_pieces(known[task] for task in tasks)
     return int(any(piece["worst"] > stated(piece["name"]) for piece in found))
 
