@@ -203,12 +203,17 @@ class Guards:
         self.guards = list(guards)
         self.unguarded = tuple(unguarded)
         self.objects = objects or {}
-        self.hold: _Test = _always if not self.guards else self._compile_first
+        if not self.guards:
+            self.hold = _always
 
-    def _compile_first(self, function: Any, statics: Sequence[Any]) -> bool:
-        """The first question: most traces are never asked."""
-        self.hold = compile_test(self)
-        return self.hold(function, statics)
+    hold: _Test
+
+    def __getattr__(self, name: str) -> Any:
+        """The test is made at the first question: most traces are never asked."""
+        if name != "hold":
+            raise AttributeError(f"Guards have no attribute {name!r}")
+        self.hold = test = compile_test(self)
+        return test
 
     def changes(self, function: Any, statics: Sequence[Any]) -> list[Change]:
         """The guards that do not hold, in words."""
@@ -221,24 +226,7 @@ class Guards:
 
     def value_at(self, place: Place, function: Any, statics: Sequence[Any]) -> Any:
         """The value at a place now, or MISSING."""
-        root, steps = place
-        try:
-            value = self._root(root, function, statics)
-            for kind, key in steps:
-                value = getattr(value, key) if kind == "attr" else value[key]
-        except Exception:  # user code of a property or __getitem__ may raise anything
-            return MISSING
-        return value
-
-    def _root(self, root: tuple[Any, ...], function: Any, statics: Sequence[Any]) -> Any:
-        if root[0] == "function":
-            return function
-        if root[0] == "static":
-            return statics[root[1]]
-        if root[0] == "module":
-            return module_variables(root[1])
-        held = self.objects[root[1]]
-        return held() if isinstance(held, weakref.ref) else held
+        return value_at(place, self.objects, function, statics)
 
     def refreshed(self, function: Any, statics: Sequence[Any]) -> bool:
         """Whether all guards hold by value; if so, the test expects the present identities."""
@@ -247,7 +235,7 @@ class Guards:
         self.guards = [
             self._renewed(g, self.value_at(g.place, function, statics)) for g in self._living()
         ]
-        self.hold = compile_test(self)
+        del self.hold
         return True
 
     def _living(self) -> list[Guard]:
@@ -295,7 +283,7 @@ class Guards:
             root, steps = place
             if root[0] in ("module", "object"):
                 return place
-            value = self._root(root, function, statics)
+            value = root_of(root, self.objects, function, statics)
             objects[id(value)] = weakly(value)
             return ("object", id(value)), steps
 
@@ -318,6 +306,32 @@ class Guards:
             objects.update(other.objects)
             unguarded.update(dict.fromkeys(other.unguarded))
         return Guards(list(guards.values()), tuple(unguarded), objects)
+
+
+def value_at(place: Place, objects: dict[int, Any], function: Any, statics: Sequence[Any]) -> Any:
+    """The value at a place now, or MISSING."""
+    root, steps = place
+    try:
+        value = root_of(root, objects, function, statics)
+        for kind, key in steps:
+            value = getattr(value, key) if kind == "attr" else value[key]
+    except Exception:  # user code of a property or __getitem__ may raise anything
+        return MISSING
+    return value
+
+
+def root_of(
+    root: tuple[Any, ...], objects: dict[int, Any], function: Any, statics: Sequence[Any]
+) -> Any:
+    """The value of a place's root."""
+    if root[0] == "function":
+        return function
+    if root[0] == "static":
+        return statics[root[1]]
+    if root[0] == "module":
+        return module_variables(root[1])
+    held = objects[root[1]]
+    return held() if isinstance(held, weakref.ref) else held
 
 
 def _always(function: Any, statics: Sequence[Any]) -> bool:
@@ -420,8 +434,8 @@ class _TestWriter:
 
     def write(self, guard: Guard) -> None:
         if guard.expected is MISSING:
-            ask = self.hold(self.guards.value_at)
-            self._require(f"{ask}({self.hold(guard.place)}, f, s) is missing")
+            ask, objects = self.hold(value_at), self.hold(self.guards.objects)
+            self._require(f"{ask}({self.hold(guard.place)}, {objects}, f, s) is missing")
             return
         value, kind, expected = self.expression(guard.place), guard.kind, guard.expected
         held = self.hold(expected)
