@@ -51,7 +51,7 @@ from frit.api.accumulation import ad  # noqa: E402
 from frit.api.autodiff import jvp, linear_transpose, linearize, vjp  # noqa: E402
 from frit.api.callbacks import pure_callback  # noqa: E402
 from frit.api.checkpointing import checkpoint, remat  # noqa: E402
-from frit.api.conversion import convert  # noqa: E402
+from frit.api.control_flow import convert  # noqa: E402
 from frit.api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp  # noqa: E402
 from frit.api.devices import (  # noqa: E402
     block_until_ready,

@@ -107,23 +107,7 @@ _converter = Converter(_Programs())
 
 
 def convert(function: Callable[..., Any]) -> Any:
-    """`function`, whose `if`, `while`, `for`, `and`, `or`, `not` and `assert` may be traced.
-
-    On traced values they become `lax.cond`, `lax.while_loop` and `lax.scan`; on all other values
-    they are Python's.  `break`, `continue` and early `return` may stand anywhere.  A variable that
-    a traced block assigns has one type whichever way control goes.  The result shares globals,
-    closures, defaults and attributes with `function`, its `__wrapped__`; user functions that it
-    calls are converted too.  ControlFlowConversionError says what cannot be converted, where, and
-    what to write instead.
-
-    >>> import frit as jax
-    >>> def halve(x):
-    ...     while x > 1:
-    ...         x = x / 2
-    ...     return x
-    >>> float(jax.jit(jax.convert(halve))(12.0))
-    0.75
-    """
+    """See `frit.convert`."""
     if isinstance(function, FunctionType):
         if function.__code__.co_filename.startswith(_PACKAGE):
             raise _already_transformed(function)
@@ -151,15 +135,6 @@ def _already_transformed(function: Any) -> TypeError:
         f"convert takes a function of yours, got {function!r}, which a transform has made. Convert "
         "first: write `jit(convert(f))` or `jit(f, control_flow='convert')`, `grad(convert(f))`."
     )
-
-
-def check_control_flow(value: str | None) -> None:
-    """ValueError unless `value` is what jit's `control_flow` may be."""
-    if value not in (None, "convert"):
-        raise ValueError(
-            f"control_flow must be None (Python's control flow needs known values) or 'convert' "
-            f"(on traced values it becomes cond, while_loop and scan); got {value!r}."
-        )
 
 
 # ---------------------------------------------------------------------------- what is called inside

@@ -14,7 +14,7 @@ import frit.config as config  # not `from frit import`: that name is also a vari
 from frit import trees
 from frit.api import aot, signatures
 from frit.api.aot import Lowered, Traced
-from frit.api.conversion import check_control_flow, convert
+from frit.api.control_flow import check_control_flow, convert
 from frit.config import trace_settings
 from frit.diagnostics import misses
 from frit.diagnostics.traces import TraceReport
