@@ -153,8 +153,12 @@ disable_jit = _setting(
     "disable_jit", bool, False, "jit, scan, while and cond run as Python on concrete values",
     affects_tracing=True,
 )  # fmt: skip
-debug_nans = _setting("debug_nans", bool, False, "raise FloatingPointError where a NaN is made")
-debug_infs = _setting("debug_infs", bool, False, "raise FloatingPointError where an inf is made")
+debug_nans = _setting(
+    "debug_nans", bool, False, "raise FloatingPointError where a NaN is made", affects_tracing=True
+)
+debug_infs = _setting(
+    "debug_infs", bool, False, "raise FloatingPointError where an inf is made", affects_tracing=True
+)
 check_tracer_leaks = _setting("check_tracer_leaks", bool, False, "look for leaked tracers")
 captures = _setting(
     "captures", str, "retrace",

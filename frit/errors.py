@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # By identity, since a code object hashes its instructions; those that are keys are held.
 _OURS: dict[int, tuple[bool, CodeType]] = {}
-_REPLAYS: set[int] = set()
+_REPLAYS: dict[int, bool] = {}  # by identity of code; whether it runs equations backward
 _HIDDEN_MODULES = ("contextlib.py", "functools.py", "optree" + os.sep)
 
 
@@ -49,6 +49,7 @@ class SourceInfo:
     line: int
     function: str
     name_stack: tuple[str, ...] = ()
+    backward: bool = False  # an operation of the backward pass of that line
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} ({self.function})" if self.file else "unknown place"
@@ -79,8 +80,24 @@ def replays(function: Function) -> Function:
     What happens meanwhile stands where that equation stands, not where the user asked for a
     derivative: so operations of a backward pass have the lines of the forward one.
     """
-    _REPLAYS.add(id(function.__code__))
+    _REPLAYS[id(function.__code__)] = False
     return function
+
+
+def replays_backward(function: Function) -> Function:
+    """As `replays`, for a function that runs the transposes of recorded equations."""
+    _REPLAYS[id(function.__code__)] = True
+    return function
+
+
+def replayed(find: Callable[[FrameType], Any]) -> Any:
+    """`find(frame)` of the innermost running backward pass, or None outside of one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _REPLAYS.get(id(frame.f_code)):
+            return find(frame)
+        frame = frame.f_back
+    return None
 
 
 def source_info(name_stack: tuple[str, ...] = ()) -> SourceInfo:
@@ -91,7 +108,8 @@ def source_info(name_stack: tuple[str, ...] = ()) -> SourceInfo:
             eqn = frame.f_locals.get("eqn")
             if eqn is not None and eqn.source_info.file:
                 place: SourceInfo = eqn.source_info
-                return SourceInfo(place.file, place.line, place.function, name_stack)
+                backward = place.backward or _REPLAYS[id(frame.f_code)]
+                return SourceInfo(place.file, place.line, place.function, name_stack, backward)
         frame = frame.f_back
     if frame is None:
         return NOWHERE if not name_stack else SourceInfo("", 0, "", name_stack)

@@ -15,11 +15,12 @@ import numpy as np
 
 from frit import config, errors
 from frit.errors import UnexpectedTracerError
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, new_equation
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, new_equation, subjaxprs
 from frit.ir.primitive import Interpreter, Level, Params, Primitive, Tracer, set_bottom_interpreter
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array
 from frit.runtime.execute import contents, execute
+from frit.runtime.number_checks import check_operation
 from frit.runtime.tapes import adopt, is_tape
 
 _LIMIT = 4096
@@ -75,14 +76,22 @@ class EagerInterpreter(Interpreter):
                 raise UnexpectedTracerError(x)
         key = _key(primitive, types, params)
         if primitive.compiled and _is_heavy(primitive, types) and not config.disable_jit.value:
-            results = execute(self._program(key, primitive, types, params), operands)
+            composed = any(True for _ in subjaxprs(params))
+            program = self._program(key, primitive, types, params)
+            results = execute(program, operands, checked=composed)
+            if not composed and (config.debug_nans.value or config.debug_infs.value):
+                check_operation(primitive.name, [], [x._data for x in results])
             return results if primitive.multiple_results else results[0]
         out_types = None if key is None else _result_types.get(key)
         if out_types is None:
             out_types = primitive.types_of_results(types, params)
             if key is not None:
                 _result_types.put(key, out_types)
-        found = primitive.evaluate(*map(contents, operands, types), **params)
+        buffers = list(map(contents, operands, types))
+        found = primitive.evaluate(*buffers, **params)
+        if config.debug_nans.value or config.debug_infs.value:
+            results = found if primitive.multiple_results else [found]
+            check_operation(primitive.name, buffers, results)
         if not primitive.multiple_results:
             return _wrap(found, out_types[0], primitive)
         return [_wrap(f, t, primitive) for f, t in zip(found, out_types, strict=True)]
@@ -138,26 +147,10 @@ def _wrap(found: Any, aval: Any, primitive: Primitive) -> Any:
         raise AssertionError(
             f"evaluate of {primitive} gave {data.dtype}{data.shape} where its type rule says {aval}"
         )
-    if config.debug_nans.value or config.debug_infs.value:
-        check_numbers(data, primitive.name)
     array = Array(data, aval)
     if is_tape(aval):
         adopt(array, data)
     return array
-
-
-def check_numbers(data: np.ndarray, where: str) -> None:
-    """Raises FloatingPointError for NaN or inf where the settings ask for it."""
-    if data.dtype.kind not in "fc":
-        return
-    if config.debug_nans.value and np.isnan(data).any():
-        raise FloatingPointError(
-            f"invalid value (nan) encountered in {where}, at {errors.source_info()}"
-        )
-    if config.debug_infs.value and np.isinf(data).any():
-        raise FloatingPointError(
-            f"invalid value (inf) encountered in {where}, at {errors.source_info()}"
-        )
 
 
 def clear_caches() -> None:

@@ -22,6 +22,7 @@ from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray
 from frit.runtime import events
 from frit.runtime.array import Array
+from frit.runtime.number_checks import check_program
 from frit.runtime.pipeline import compile_jaxpr
 from frit.runtime.tapes import adopt, is_tape, settle
 
@@ -46,9 +47,15 @@ def storage(value: Any, aval: Any) -> np.ndarray:
 
 
 def execute(
-    closed: ClosedJaxpr, operands: Sequence[Any], donated: Sequence[bool] | None = None
+    closed: ClosedJaxpr,
+    operands: Sequence[Any],
+    donated: Sequence[bool] | None = None,
+    checked: bool = True,
 ) -> list[Any]:
-    """The results of `closed` on operands, as Arrays; donated ones are given up."""
+    """The results of `closed` on operands, as Arrays; donated ones are given up.
+
+    checked: whether NaN and inf are looked for here, where the settings ask.
+    """
     if config.no_execution.value:
         raise RuntimeError(
             f"frit tried to execute the program {closed.jaxpr.debug_info.function}, but the "
@@ -56,14 +63,17 @@ def execute(
         )
     buffers = [storage(x, t) for x, t in zip(operands, closed.in_avals, strict=True)]
     given = None
+    checked = checked and (config.debug_nans.value or config.debug_infs.value)
     if donated is not None and any(donated):
         _check_donated(operands, donated)
         _warn_unusable(closed, donated)
         given = tuple(
-            d and type(x) is Array and _is_exclusive(x)
+            d and not checked and type(x) is Array and _is_exclusive(x)
             for x, d in zip(operands, donated, strict=True)
         )
     results = program_of(closed, given).run(buffers)
+    if checked:
+        check_program(closed, buffers, results)
     if donated is not None:
         for x, d in zip(operands, donated, strict=True):
             if d and type(x) is Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from frit.errors import replays
+from frit.errors import replays_backward
 from frit.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from frit.ir.primitive import current_interpreter
 from frit.transforms.linear import (
@@ -52,7 +52,7 @@ class _Cotangents:
         return Zero(var.aval.tangent_type()) if total is None else total
 
 
-@replays
+@replays_backward
 def backward_pass(
     jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:
