@@ -87,6 +87,7 @@ from frit.api.tracing import (  # noqa: E402
     named_scope,
 )
 from frit.config import (  # noqa: E402
+    bounds,
     check_tracer_leaks,
     config,
     debug_infs,

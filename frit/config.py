@@ -165,6 +165,11 @@ captures = _setting(
     "what a call does when a value that its trace read from outside has changed",
     choices=("retrace", "warn", "error", "freeze"),
 )  # fmt: skip
+bounds = _setting(
+    "bounds", str, "clamp",
+    "what an index out of bounds does: reads are moved inside and writes dropped, or IndexError",
+    choices=("clamp", "raise"), affects_tracing=True,
+)  # fmt: skip
 trace_side_effects = _setting(
     "trace_side_effects", str, "warn",
     "what is done about a traced function's print, stored tracer, clock or random draw",

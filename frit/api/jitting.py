@@ -8,6 +8,7 @@ import operator
 import weakref
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import frit.config as config  # not `from frit import`: that name is also a variable of frit
@@ -63,6 +64,7 @@ class JitFunction:
         inline: bool,
         keep_unused: bool,
         captures: str | None = None,
+        bounds: str | None = None,
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         # Attributes of the function are kept, but for those that would hide ours.
@@ -77,7 +79,8 @@ class JitFunction:
         # Marks that differ by number and by name make the spelling of a call matter.
         agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
         self._spelling = signature if agree else None
-        self._inline, self._keep_unused, self._captures = inline, keep_unused, captures
+        self._inline, self._keep_unused = inline, keep_unused
+        self._captures, self._bounds = captures, bounds
         self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards | None, cache.Entry]] = {}
         _jitted.add(self)
 
@@ -169,17 +172,23 @@ class JitFunction:
         def explain(traces: cache.FunctionTraces, changes: Sequence[Change]) -> None:
             misses.log_miss(self._function, key, traces, changes, call.info())
 
-        return cache.trace_once(
-            self._function,
-            key,
-            lambda: self._trace(call, types),
-            self._captures,
-            explain if config.explain_cache_misses.value else None,
-        )
+        with self._own_settings():
+            return cache.trace_once(
+                self._function,
+                key,
+                lambda: self._trace(call, types),
+                self._captures,
+                explain if config.explain_cache_misses.value else None,
+            )
 
     def _key(self, call: _Call, types: Any) -> cache.CacheKey:
         frozen = ("frozen captures",) if self._policy() == "freeze" else None
-        return cache.make_key("jit", types, call.tree, call.static, frozen)
+        with self._own_settings():
+            return cache.make_key("jit", types, call.tree, call.static, frozen)
+
+    def _own_settings(self) -> Any:
+        """A block in which the function's own settings hold."""
+        return nullcontext() if self._bounds is None else config.bounds(self._bounds)
 
     def _policy(self) -> str:
         return self._captures or config.captures.value  # type: ignore[no-any-return]
@@ -255,15 +264,28 @@ class JitFunction:
     def __reduce__(self) -> Any:
         return _rebuild, (
             self._function, self._static, self._donated, self._inline, self._keep_unused,
-            self._captures,
+            self._captures, self._bounds,
         )  # fmt: skip
 
 
 def _rebuild(
-    function: Any, static: Any, donated: Any, inline: bool, keep_unused: bool, captures: str | None
+    function: Any,
+    static: Any,
+    donated: Any,
+    inline: bool,
+    keep_unused: bool,
+    captures: str | None,
+    bounds: str | None = None,
 ) -> JitFunction:
     return JitFunction(
-        function, static, donated, signatures.signature_of(function), inline, keep_unused, captures
+        function,
+        static,
+        donated,
+        signatures.signature_of(function),
+        inline,
+        keep_unused,
+        captures,
+        bounds,
     )
 
 
@@ -354,6 +376,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: Any = None,
     captures: str | None = None,
+    bounds: str | None = None,
     control_flow: str | None = None,
 ) -> Any:
     """`fun`, traced once for each signature of its arguments and run as machine code.
@@ -365,6 +388,9 @@ def jit(
     captures: what a call does when one of those has changed since the trace: "retrace" (the
     setting's default), "warn" and keep the compiled value, "error" (CaptureChangedError), or
     "freeze": keep the compiled value without a word.
+
+    bounds: "raise" gives IndexError, with the line, for an index out of bounds while the program
+    runs; "clamp" (the setting's default) moves reads inside and drops writes.
 
     control_flow: "convert" makes Python's `if`, `while` and `for` on traced values branches and
     loops of the program, see `convert`.
@@ -384,6 +410,7 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
             captures=captures,
+            bounds=bounds,
             control_flow=control_flow,
         )
     signatures.check_callable(fun, "jit")
@@ -402,7 +429,9 @@ def jit(
     aot.check_compiler_options(compiler_options)
     if captures is not None:
         config.captures.check(captures)
-    return JitFunction(fun, static, donated, signature, inline, keep_unused, captures)
+    if bounds is not None:
+        config.bounds.check(bounds)
+    return JitFunction(fun, static, donated, signature, inline, keep_unused, captures, bounds)
 
 
 def shape_struct(aval: Any) -> ShapeDtypeStruct:

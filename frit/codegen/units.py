@@ -33,7 +33,8 @@ UPDATES = frozenset((
     "add_at",
 ))  # fmt: skip
 CALLBACKS = frozenset((
-    "pure_callback", "io_callback", "debug_callback", "debug_print", "fft", "eig",
+    "pure_callback", "io_callback", "debug_callback", "debug_print", "check_index", "fft",
+    "eig",
 ))  # fmt: skip
 NATIVE = frozenset(("tape_write", "tape_read", "tape_length", "require", "blank"))
 LOOPS = frozenset(("scan", "while", "cond"))

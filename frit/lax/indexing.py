@@ -10,6 +10,7 @@ import numpy as np
 
 from frit.ir import dims, dtypes
 from frit.ir.types import ShapedArray
+from frit.lax.bounds import check_bounds, checks_bounds
 from frit.lax.operands import (
     as_array,
     as_shape,
@@ -170,6 +171,16 @@ def _normalized_start(start: Any, extent: Any, allow_negative: bool) -> Any:
     return select_n(is_negative, start, _add(strong, size))
 
 
+def _check_windows(operand: Any, starts: Sequence[Any], sizes: Sequence[Any]) -> None:
+    """Under bounds="raise": each window is within its axis."""
+    if not checks_bounds():
+        return
+    shape = shape_of(operand)
+    if len(sizes) == len(starts):
+        for axis, (start, extent, size) in enumerate(zip(starts, shape, sizes, strict=True)):
+            check_bounds(start, axis, extent, window=size, wraps=False)
+
+
 def dynamic_slice(
     operand: Any, start_indices: Any, slice_sizes: Any, *, allow_negative_indices: Any = True
 ) -> Any:
@@ -179,7 +190,9 @@ def dynamic_slice(
     unless allow_negative_indices is False.
     """
     starts = _normalized_starts(operand, start_indices, allow_negative_indices)
-    return dynamic_slice_p(operand, *starts, slice_sizes=as_shape(slice_sizes))
+    sizes = as_shape(slice_sizes)
+    _check_windows(operand, starts, sizes)
+    return dynamic_slice_p(operand, *starts, slice_sizes=sizes)
 
 
 def dynamic_update_slice(
@@ -187,6 +200,7 @@ def dynamic_update_slice(
 ) -> Any:
     """`operand` with `update` in the window that begins at `start_indices`, moved inside."""
     starts = _normalized_starts(operand, start_indices, allow_negative_indices)
+    _check_windows(operand, starts, shape_of(update))
     return dynamic_update_slice_p(operand, update, *starts)
 
 

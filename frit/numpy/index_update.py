@@ -20,7 +20,7 @@ from frit.ir.types import typeof
 from frit.numpy.dtype_info import iinfo
 from frit.numpy.index_entries import parse
 from frit.numpy.index_plan import plan_gather
-from frit.numpy.indexing import take_index
+from frit.numpy.indexing import check_entries, take_index
 from frit.numpy.operands import as_array, as_operand, check_arraylike, dtype_of
 from frit.numpy.promotion import broadcast_to, convert, promote_dtypes
 from frit.numpy.ufuncs import power, true_divide
@@ -199,7 +199,10 @@ def scatter(
     dtype, weak_type = x.dtype, x.weak_type
     values = _as_update(x, values)
     _warn_if_unsafe(x, values)
-    plan = plan_gather(parse(index, x.shape), x.shape, wrap_negative_indices)
+    entries = parse(index, x.shape)
+    if mode is None:
+        check_entries(entries, x.shape, wrap_negative_indices)
+    plan = plan_gather(entries, x.shape, wrap_negative_indices)
     if 0 in plan.result_shape:
         return x
     if not isinstance(dtype, dtypes.ExtendedDType):

@@ -15,9 +15,10 @@ import numpy as np
 from frit import errors, lax
 from frit.ir.dims import Dim, is_symbolic
 from frit.ir.primitive import Tracer
+from frit.lax.bounds import check_bounds, checks_bounds
 from frit.numpy.index_entries import Entry, parse
 from frit.numpy.index_plan import index_dtype, index_value, plan_gather
-from frit.numpy.operands import shape_of
+from frit.numpy.operands import as_operand, shape_of
 from frit.numpy.slices import Window, window_of
 
 # ---- slices and integers known while tracing ----------------------------------------------------
@@ -144,6 +145,19 @@ def _static_fill(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
+def check_entries(entries: Sequence[Entry], shape: tuple[Any, ...], wrap: bool) -> None:
+    """Under bounds="raise": each integer, known or traced, is an index of its axis."""
+    if not checks_bounds():
+        return
+    for entry in entries:
+        if entry.kind in ("integer", "array"):
+            check_bounds(as_operand(entry.value), entry.axis, shape[entry.axis], wraps=wrap)
+        elif entry.kind == "window":
+            window = (entry.value.size - 1) * entry.value.stride + 1
+            size = shape[entry.axis]
+            check_bounds(entry.value.start, entry.axis, size, window=window, wraps=wrap)
+
+
 # ---- the whole ----------------------------------------------------------------------------------
 
 
@@ -167,6 +181,8 @@ def take_index(
     default for arrays under `.at[].get()`), "promise_in_bounds".
     """
     entries = parse(index, x.shape)
+    if mode is None:
+        check_entries(entries, x.shape, wrap_negative_indices)
     clamps = lax.GatherScatterMode.PROMISE_IN_BOUNDS, lax.GatherScatterMode.CLIP
     if mode is None or _gather_mode(mode) in clamps:
         kinds = {e.kind for e in entries}

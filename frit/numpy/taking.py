@@ -9,6 +9,7 @@ import numpy as np
 
 from frit import lax
 from frit.ir import dtypes
+from frit.lax.bounds import check_bounds, checks_bounds
 from frit.numpy.creation import asarray
 from frit.numpy.grids import eye, indices
 from frit.numpy.index_plan import index_dtype
@@ -56,6 +57,8 @@ def take(
     "clip" or "wrap".
     """
     axis = None if axis is None else operator.index(axis)
+    if mode is None:
+        _check_along(a, indices, axis)
     return _take(a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
@@ -111,7 +114,15 @@ def _wrap_negative(indices: Any, size: Any) -> Any:
     return where(negative, lax.add(indices, constant_like(indices, size)), indices)
 
 
-@jitted(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def _check_along(a: Any, indices: Any, axis: Any, wraps: Any = True) -> None:
+    """Under bounds="raise": the indices are such of an axis of `a`, or of `a` flattened."""
+    if not checks_bounds():
+        return
+    a, indices = ensure_arrays("take", a, indices)
+    size = a.size if axis is None else a.shape[canonical_axis(axis, a.ndim)]
+    check_bounds(indices, 0 if axis is None else axis, size, wraps=wraps is not False)
+
+
 def take_along_axis(
     arr: Any,
     indices: Any,
@@ -125,6 +136,20 @@ def take_along_axis(
 
     Out of bounds as in `take`.  Axes other than `axis` broadcast.
     """
+    if mode is None:
+        _check_along(arr, indices, axis, wrap_negative_indices)
+    return _take_along_axis(arr, indices, axis, mode, fill_value, wrap_negative_indices)
+
+
+@jitted(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def _take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None,
+    mode: Any,
+    fill_value: Any,
+    wrap_negative_indices: bool | None,
+) -> Any:
     arr, indices = ensure_arrays("take_along_axis", arr, indices)
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"take_along_axis indices must be of integer type, got {indices.dtype}")

@@ -26,6 +26,7 @@ from frit.ir.jaxpr import (
 )
 from frit.ir.primitive import Params, Primitive
 from frit.ir.types import typeof
+from frit.primitives.bounds import without_checks
 from frit.primitives.calls import nonzero_tangents, spread_tangents
 from frit.primitives.comparison_and_bits import eq, ne, select_n
 from frit.primitives.elementwise import stop_gradient
@@ -91,6 +92,7 @@ def _batch(axis: Any, operands: Any, mapped: Any, *, branches: Any, **params: An
 
 def _batch_lanes(axis: Any, operands: Any, mapped: Any, branches: Any) -> Any:
     """Lanes choose differing branches: all run, and each lane takes the results of its own."""
+    branches = tuple(map(without_checks, branches))
     for effect in _effects(branches=branches):
         if not effect.repeatable:
             raise NotImplementedError(

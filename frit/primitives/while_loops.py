@@ -18,6 +18,7 @@ from frit.ir.jaxpr import (
 )
 from frit.ir.primitive import Primitive
 from frit.ir.types import typeof
+from frit.primitives.bounds import without_checks
 from frit.primitives.calls import spread_tangents
 from frit.primitives.conditionals import choose_lanes
 from frit.primitives.loop_bodies import fixed_point, reordered
@@ -97,6 +98,7 @@ def _while_batch(
         axis_to_front(x, d, axis.size) if m else x for (x, d), m in zip(carry, flags, strict=True)
     ]
     if by_lane:
+        condition, body = without_checks(condition), without_checks(body)
         for effect in _while_effects(cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr):
             if not effect.repeatable:
                 raise NotImplementedError(

@@ -76,7 +76,7 @@ def check_program(closed: ClosedJaxpr, operands: Sequence[Any], results: Sequenc
     if kind is None:
         return
     function = closed.jaxpr.debug_info.function
-    if any(not getattr(effect, "repeatable", True) for effect in closed.jaxpr.effects):
+    if not all(effect.repeatable for effect in closed.jaxpr.effects):
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in jit({function}). The program acts on the world "
             "(io_callback), so it was not run again to find the operation."
