@@ -124,7 +124,7 @@ def test_equal_blocks_are_differentiated_once():
 
     @jax.jit
     def block(x):
-        traced.append(x)
+        traced.append(x.shape)
         return jnp.tanh(x) * 2
 
     def model(x):
