@@ -182,8 +182,6 @@ def captures_and_effects_of(
 
 def settled(guards: Guards, function: Any, statics: Sequence[Any]) -> Guards:
     """The guards after the trace: what the trace itself changed is not a capture."""
-    if not guards.guards or guards.hold(function, statics):
-        return guards
     broken = {
         guard.place
         for guard in guards.guards
@@ -272,6 +270,8 @@ class _Walk:
             return []
         found.done.add(key)
         found.held.append((function, arguments, enclosing))
+        if not arguments and _reads_nothing(code, function.value):
+            return []
         frame = _Frame(reads_of(code), function, arguments, enclosing)
         found.depth += 1
         before = found.frame, found.offset
@@ -323,7 +323,7 @@ class _Walk:
         return known
 
     def _call(self, call: Call, frame: _Frame) -> list[_Reference]:
-        self.found.frame, self.found.offset = frame, call.offset
+        self.found.frame, self.found.offset = frame, call.offsets[0]
         args = [self._all(a, frame) for a in call.args]
         kwargs = {name: self._all(a, frame) for name, a in call.kwargs}
         callees = self._all(call.callee, frame)
@@ -335,8 +335,9 @@ class _Walk:
         for callee in callees:
             act = act_of_call(callee.value, call)
             if act is not None:
-                done = Done(act, callee.label, frame.reads.place_of(call.offset))
-                self.found.acts[frame.reads.code, call.offset] = done
+                for offset in call.offsets:
+                    done = Done(act, callee.label, frame.reads.place_of(offset))
+                    self.found.acts[frame.reads.code, offset] = done
             results += self.call_value(callee, args, kwargs, special)
         return results
 
@@ -778,6 +779,29 @@ _MUTATING = frozenset(
     "append extend insert pop remove clear update setdefault add discard popitem sort reverse "
     "appendleft popleft write".split()
 )
+
+
+def _reads_nothing(code: CodeType, function: Any) -> bool:
+    """Whether a glance tells that code of unknown arguments reads only frit's own modules.
+
+    Long straight functions of mathematics are like that; following them would say the same.
+    """
+    if code.co_freevars or any(isinstance(c, CodeType) for c in code.co_consts):
+        return False
+    variables = function.__globals__
+    return all(
+        name in _PLAIN_BUILTINS or not hasattr(builtins, name)
+        if name not in variables
+        else _is_frit(variables[name])
+        for name in code.co_names
+    )
+
+
+def _is_frit(value: Any) -> bool:
+    return type(value) is ModuleType and value.__name__.partition(".")[0] == "frit"
+
+
+_PLAIN_BUILTINS = frozenset(("range", "len", "zip", "enumerate", "float", "int", "min", "max"))
 
 
 def _is_scalar(value: Any) -> bool:

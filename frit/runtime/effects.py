@@ -187,8 +187,9 @@ def _asks_for_repr(frame: FrameType) -> bool:
     """Whether the line calls `repr`, which is how one asks for the text of a tracer itself."""
     reads = reads_of(frame.f_code)
     return any(
-        ("global", "repr") in call.callee and reads.line_of(call.offset) == frame.f_lineno
+        ("global", "repr") in call.callee and reads.line_of(offset) == frame.f_lineno
         for call in reads.calls
+        for offset in call.offsets
     )
 
 

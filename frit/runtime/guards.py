@@ -14,12 +14,13 @@ Python code that compares identities only; where one differs, the values are com
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -463,5 +464,11 @@ class _TestWriter:
             "    except Exception:\n        return False\n    return True\n"
         )
         space = dict(self.names)
-        exec(compile(text, "<guards>", "exec"), space)
+        exec(_compiled(text), space)
         return space["test"]  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str) -> CodeType:
+    """The code of a test; a function that is traced again has the same one."""
+    return compile(text, "<guards>", "exec")

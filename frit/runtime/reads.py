@@ -39,12 +39,15 @@ _DEEPEST = 12  # attributes and items in one chain; beyond, the chain counts as 
 
 @dataclass(frozen=True)
 class Call:
-    """A call: the callee, and the arguments as far as they are written one by one."""
+    """A call: the callee, and the arguments as far as they are written one by one.
+
+    offsets: of the instructions that make this very call; a line that stands twice is one call.
+    """
 
     callee: Origins
     args: tuple[Origins, ...]
     kwargs: tuple[tuple[str, Origins], ...]
-    offset: int
+    offsets: list[int]
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,10 @@ class _Machine:
         self.opcode = 0
         self.offset = self.following = 0
         self.free = frozenset(code.co_freevars)
+        self.singles: dict[Origin, Origins] = {}
+        self.derivations: dict[Any, Origins] = {}
+        self.called: dict[Any, int] = {}
+        self.constants: dict[int, Origins] = {}
 
     def run(self) -> None:
         falls_through = True
@@ -175,7 +182,7 @@ class _Machine:
     # -- variables
 
     def variable(self, name: str) -> Origins:
-        return frozenset({("cell" if name in self.free else "local", name)})
+        return self.single("cell" if name in self.free else "local", name)
 
     def name_of(self, number: int) -> str:
         """The variable of a number among locals, cells and free variables."""
@@ -190,17 +197,39 @@ class _Machine:
 
     def derived(self, kind: str, base: Origins, *rest: Any) -> Origins:
         """The attribute, item … of each origin."""
+        known = self.derivations.get((kind, base, *rest))
+        if known is None:
+            known = self.derivations[kind, base, *rest] = self._derived(kind, base, *rest)
+        return known
+
+    def _derived(self, kind: str, base: Origins, *rest: Any) -> Origins:
         deep = {o for o in base if _depth(o) >= _DEEPEST}
         self.use(frozenset(deep))
         return frozenset((kind, o, *rest) for o in base - deep)
 
     def call(self, callee: Origins, args: Iterable[Origins], kwargs: dict[str, Origins]) -> None:
-        reads = self.reads
-        if callee == frozenset({("global", "super")}) and not args:
+        if callee == _SUPER and not args:
             self.push(frozenset({("super",)}))
             return
-        reads.calls.append(Call(callee, tuple(args), tuple(kwargs.items()), self.offset))
-        self.push(frozenset({("result", len(reads.calls) - 1)}))
+        key = (callee, tuple(args), tuple(kwargs.items()))
+        number = self.called.get(key)
+        calls = self.reads.calls
+        if number is None:
+            number = self.called[key] = len(calls)
+            calls.append(Call(*key, [self.offset]))
+        else:
+            calls[number].offsets.append(self.offset)
+        self.push(self.single("result", number))
+
+    def single(self, *origin: Any) -> Origins:
+        """The set of one origin; one object for equal ones."""
+        found = self.singles.get(origin)
+        if found is None:
+            found = self.singles[origin] = frozenset({origin})
+        return found
+
+
+_SUPER = frozenset({("global", "super")})
 
 
 def _depth(origin: Origin) -> int:
@@ -266,7 +295,11 @@ def _push_null(machine: _Machine, arg: int) -> None:
 
 @_handles("LOAD_CONST")
 def _load_const(machine: _Machine, arg: int) -> None:
-    machine.push(frozenset({("const", _Constant(machine.code.co_consts[arg]))}))
+    known = machine.constants.get(arg)
+    if known is None:
+        value = _Constant(machine.code.co_consts[arg])
+        known = machine.constants[arg] = frozenset({("const", value)})
+    machine.push(known)
 
 
 @_handles("LOAD_SMALL_INT")
@@ -332,7 +365,7 @@ def _load_name(machine: _Machine, arg: int) -> None:
 
 @_handles("LOAD_GLOBAL")
 def _load_global(machine: _Machine, arg: int) -> None:
-    value = frozenset({("global", machine.code.co_names[arg >> 1])})
+    value = machine.single("global", machine.code.co_names[arg >> 1])
     # With NULL, for the call to come; which of the two is first differs, and the call looks.
     machine.push(*((_NULL, value) if arg & 1 else (value,)))
 
