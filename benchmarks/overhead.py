@@ -2,7 +2,7 @@
 
     python -m benchmarks.overhead        writes benchmarks/OVERHEAD.md
 
-Each figure is a ratio of medians of interleaved runs in one process: the same work with and without.
+Each figure is a ratio of medians of interleaved runs in one process: work with and without.
 Without: the analysis of captures and effects gives nothing, and no effect is watched for.
 """
 
