@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/: settings, and which primitive has which rule.
+"""Writes the generated pages of docs/: settings, rules of primitives, scalar semantics.
 
     python tools/docs.py [--check]
 
@@ -11,6 +11,8 @@ import importlib
 import pathlib
 import pkgutil
 import sys
+
+import semantics
 
 from frit.codegen import lapack, nests, units
 from frit.config import Setting
@@ -139,7 +141,11 @@ absent has its reason at the end.
 
 def pages():
     """file name -> text."""
-    return {"settings.md": settings_page(), "coverage.md": coverage_page()}
+    return {
+        "settings.md": settings_page(),
+        "coverage.md": coverage_page(),
+        "semantics.md": semantics.page(),
+    }
 
 
 def main():
