@@ -5,6 +5,7 @@ An error is a lesson: what was asked, what was found, where in the user's file, 
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from collections.abc import Callable
@@ -294,6 +295,44 @@ def short_type(tracer: Any) -> str:
 
 def _origin(tracer: Any) -> str:
     return tracer.origin_message() if hasattr(tracer, "origin_message") else ""
+
+
+def as_integer(value: Any, what: str) -> int:
+    """`value` as an int.  TypeError, naming `what` it is to be, for anything but an integer."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if isinstance(error, JAXTypeError):
+            raise  # a traced value: its own lesson
+        raise TypeError(
+            f"{what} must be an integer, got {value!r} of type {type(value).__name__} ({error})."
+        ) from None
+
+
+def as_sequence(value: Any, what: str) -> tuple[Any, ...]:
+    """`value` as a tuple.  TypeError, naming `what` it is to be, if it has no elements."""
+    try:
+        return tuple(value)
+    except TypeError as error:
+        raise TypeError(
+            f"{what} must be a sequence, got {value!r} of type {type(value).__name__} ({error})."
+        ) from None
+
+
+def as_pair(value: Any, what: str) -> tuple[Any, Any]:
+    """`value` as a tuple of two.  TypeError, naming `what` it is to be, for anything else."""
+    found = as_sequence(value, what)
+    if len(found) != 2:
+        raise TypeError(f"{what} must have two elements, got {len(found)}: {value!r}.")
+    return found
+
+
+def check_function(function: Any, what: str) -> None:
+    """TypeError, naming `what` it is to be, if `function` cannot be called."""
+    if not callable(function):
+        raise TypeError(
+            f"{what} must be a function, got {function!r} of type {type(function).__name__}."
+        )
 
 
 def ordinal(n: int) -> str:

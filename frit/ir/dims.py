@@ -285,6 +285,12 @@ def at_least(size: Any, bound: Any) -> bool:
         return False
 
 
+def check_sizes(shape: Any, what: str) -> None:
+    """TypeError if a size is known to be negative."""
+    if any(type(d) is int and d < 0 for d in shape):
+        raise TypeError(f"{what} must have every element be nonnegative, got {tuple(shape)}.")
+
+
 def check_shape(shape: Any) -> tuple[Any, ...]:
     """`shape` as a tuple of ints and Dims.  TypeError names the entry that is neither."""
     if not isinstance(shape, (tuple, list)):

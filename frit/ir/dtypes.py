@@ -143,7 +143,13 @@ def as_dtype(dtype: Any) -> DType:
         return own
     if dtype == "bfloat16":
         return _BFLOAT16
-    return np.dtype(dtype)
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{dtype!r} is not a dtype ({error}). Give a scalar class such as jnp.float32, a name "
+            "such as 'float32', or a NumPy dtype."
+        ) from None
 
 
 def python_scalar_dtype(kind: type) -> np.dtype:

@@ -294,7 +294,11 @@ def axis_sizes() -> dict[Any, Any]:
 def axis_size(name: Any) -> Any:
     """The size of a mapped axis.  NameError where no vmap binds it."""
     sizes = axis_sizes()
-    if name not in sizes:
+    try:
+        known = name in sizes
+    except TypeError as error:
+        raise TypeError(f"an axis name must be hashable, got {name!r} ({error}).") from None
+    if not known:
         raise NameError(
             f"unbound axis name: {name}. The axis names in force are {tuple(sizes)}; bind one with "
             f"vmap(..., axis_name={name!r})."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from frit import config, trees
+from frit import config, errors, trees
 from frit.ir import dtypes
 from frit.ir.jaxpr import ClosedJaxpr, Var, run_closed
 from frit.ir.primitive import Tracer
@@ -202,4 +202,5 @@ def platform_dependent(*args: Any, default: Any = None, **per_platform: Any) -> 
             "translation rule for platform_dependent not found for platform cpu: its branches are "
             f"for {tuple(per_platform)}, and there is no default. Give cpu=… or default=…."
         )
+    errors.check_function(function, "a branch of platform_dependent")
     return function(*args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from frit import errors
 from frit.ir import dims
 from frit.lax.conversion import convert_element_type
 from frit.lax.elementwise import mul
@@ -100,7 +101,9 @@ def dot(
                 f"lhs_shape={left} rhs_shape={right}"
             )
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
-    (sl, sr), (ml, mr) = dimension_numbers
+    summed, matched = errors.as_pair(dimension_numbers, "dimension_numbers")
+    sl, sr = errors.as_pair(summed, "the contracting dimensions")
+    ml, mr = errors.as_pair(matched, "the batch dimensions")
     preferred = preferred_element_type
     return dot_general_p(
         lhs,
@@ -196,7 +199,8 @@ def scaled_dot(
             raise TypeError("scaled_dot does not support 0-rank and 1-rank operands.")
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
-    (of_lhs, of_rhs), _ = dimension_numbers
+    summed, _ = errors.as_pair(dimension_numbers, "dimension_numbers")
+    of_lhs, of_rhs = errors.as_pair(summed, "the contracting dimensions")
     preferred = "bfloat16" if preferred_element_type is None else preferred_element_type
     return dot_general(
         _scaled("LHS", lhs, lhs_scale, of_lhs),
@@ -225,7 +229,7 @@ def _scaled(side: str, x: Any, scale: Any, contracting: Any) -> Any:
                     f"{side} dim {axis} of size {size} does not match scale dim size {count}."
                 )
             continue
-        if not dims.same(size % count, 0):
+        if dims.same(count, 0) or not dims.same(size % count, 0):
             raise TypeError(
                 f"{side} contracting dim {axis} of size {size} must be divisible by its scale's "
                 f"dim size {count}."

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from frit import errors
 from frit.ir import dims
 from frit.lax.contraction import dot_general
 from frit.lax.operands import as_sizes, dtype_of, rank_of, shape_of, user_dtype
@@ -85,7 +86,13 @@ def conv_dimension_numbers(
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
     """For three strings, where N and C (O and I) are, then the spatial axes in rhs's order."""
     roles = (("N", "C"), ("O", "I"), ("N", "C"))
-    for i, (spec, (a, b)) in enumerate(zip(dimension_numbers, roles, strict=True)):
+    specs = errors.as_sequence(dimension_numbers, "convolution dimension_numbers")
+    if len(specs) != 3 or not all(isinstance(spec, str) for spec in specs):
+        raise TypeError(
+            "convolution dimension_numbers must be three strings such as ('NCHW', 'OIHW', 'NCHW'), "
+            f"got {dimension_numbers!r}."
+        )
+    for i, (spec, (a, b)) in enumerate(zip(specs, roles, strict=True)):
         if not spec.count(a) == spec.count(b) == 1:
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must contain the characters '{a}' and '{b}' "

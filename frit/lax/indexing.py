@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from frit import errors
 from frit.ir import dims, dtypes
 from frit.ir.types import ShapedArray
 from frit.lax.bounds import check_bounds, checks_bounds
@@ -432,6 +433,7 @@ def scatter_apply(
     update_shape: the shape that updates would have.  An element in several windows is mapped once
     for each.
     """
+    errors.check_function(func, "the function of scatter_apply")
     operand = as_array(operand)
     scalar = ShapedArray((), dtype_of(operand))
     jaxpr, consts = traced_without_tracers(lambda x, _: [func(x)], [scalar, scalar])

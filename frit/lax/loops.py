@@ -469,6 +469,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     batch_size: slices are taken this many at a time, with vmap.
     """
+    errors.check_function(f, "the function of lax.map")
+    if batch_size is not None:
+        batch_size = errors.as_integer(batch_size, "batch_size")
     if not batch_size:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     leaves, tree = trees.flatten(xs)

@@ -6,12 +6,12 @@ counted from either end.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from frit import errors
 from frit.ir import dims, dtypes
 from frit.ir.jaxpr import DebugInfo
 from frit.ir.primitive import Tracer
@@ -61,7 +61,7 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
 
 def as_axis(axis: Any, rank: int) -> int:
     """An axis counted from the front.  ValueError where there is no such axis."""
-    index = operator.index(axis)
+    index = errors.as_integer(axis, "an axis")
     if not -rank <= index < rank:
         raise ValueError(f"axis {index} is out of bounds for array of dimension {rank}")
     return index + rank if index < 0 else index
@@ -69,16 +69,17 @@ def as_axis(axis: Any, rank: int) -> int:
 
 def as_size(x: Any) -> Any:
     """A static integer or a symbolic size."""
-    return x if isinstance(x, dims.Dim) else operator.index(x)
+    return x if isinstance(x, dims.Dim) else errors.as_integer(x, "a size")
 
 
 def as_sizes(xs: Any) -> tuple[Any, ...]:
-    return tuple(as_size(x) for x in xs)
+    return tuple(as_size(x) for x in errors.as_sequence(xs, "sizes"))
 
 
 def as_indices(axes: Any) -> tuple[int, ...]:
     """Axes as a tuple of ints; one alone may stand for itself."""
-    return tuple(map(operator.index, axes if isinstance(axes, Iterable) else (axes,)))
+    found = axes if isinstance(axes, Iterable) else (axes,)
+    return tuple(errors.as_integer(a, "an axis") for a in errors.as_sequence(found, "axes"))
 
 
 def user_dtype(dtype: Any, name: str) -> Any:

@@ -13,6 +13,7 @@ from frit.ir.types import typeof
 from frit.lax.conversion import convert_element_type
 from frit.lax.elementwise import add, div, mul
 from frit.lax.indexing import index_in_dim
+from frit.lax.operands import as_axis
 from frit.primitives import collectives
 from frit.primitives.collectives import names_of, total_size
 
@@ -38,6 +39,14 @@ def _reduced(primitive: Any, x: Any, axis_name: Any, groups: Any) -> Any:
     for n in names:
         if not isinstance(n, int):
             size_of_axis(n)
+    if positions := [n for n in names if isinstance(n, int)]:
+        ranks = {len(typeof(leaf).shape) for leaf in leaves}  # type: ignore[attr-defined]
+        if len(ranks) > 1 and any(n < 0 for n in positions):
+            raise ValueError(f"axes {positions} count from the end, and operands differ in rank.")
+        for rank in ranks:
+            names = tuple(as_axis(n, rank) if isinstance(n, int) else n for n in names)
+        if len(set(names)) != len(names):
+            raise ValueError(f"an axis is named twice in {axis_name!r}.")
     results = primitive(*leaves, axes=names, axis_index_groups=_groups(groups)) if leaves else []
     return tree.unflatten(results)
 

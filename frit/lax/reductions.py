@@ -427,7 +427,8 @@ def _missing(size: Any, window: Any, stride: Any) -> Any:
 
 def _running(primitive: Any, described: str) -> Callable[..., Any]:
     def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-        return primitive(operand, axis=int(axis), reverse=bool(reverse))
+        axis = errors.as_integer(axis, "an axis")
+        return primitive(operand, axis=axis, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"""Running {described} along `axis`, from the front or in reverse."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from frit import trees
+from frit import errors, trees
 from frit.ir import dims, dtypes
 from frit.lax.operands import (
     as_array,
@@ -230,15 +230,17 @@ def concatenate(operands: Any, dimension: int) -> Any:
     """The operands one after the other along the axis `dimension`."""
     if is_array(operands) and hasattr(operands, "shape"):
         operands = list(operands)
+    operands = errors.as_sequence(operands, "the operands of concatenate")
     if not len(operands):
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and is_array(operands[0]):
         return operands[0]
-    return concatenate_p(*operands, dimension=operator.index(dimension))
+    return concatenate_p(*operands, dimension=errors.as_integer(dimension, "an axis"))
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """The operands, of one shape, along a new axis."""
+    operands = errors.as_sequence(operands, "the operands of stack")
     if not len(operands):
         raise ValueError("stack expects at least one operand, got 0.")
     return stack_p(*operands, axis=as_axis(axis, rank_of(operands[0]) + 1))
@@ -261,7 +263,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 def tile(operand: Any, reps: Any) -> Any:
     """`operand` repeated reps[i] times along its axis i."""
-    return tile_p(operand, reps=as_sizes(reps))
+    counts = as_sizes(reps)
+    dims.check_sizes(counts, "tile reps")
+    return tile_p(operand, reps=counts)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:

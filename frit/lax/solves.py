@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from frit import trees
+from frit import errors, trees
 from frit.api.autodiff import linearize
 from frit.api.custom import custom_jvp
 from frit.ir.jaxpr import ClosedJaxpr, constants_as_inputs, run_closed
@@ -25,6 +25,7 @@ def _traced(
     function: Callable[..., Any], arguments: Any, name: str
 ) -> tuple[ClosedJaxpr, list[Any], Any]:
     """`function(argument)` as a jaxpr with its captured values as leading inputs."""
+    errors.check_function(function, f"the function {name} of a solver")
     leaves, tree = trees.flatten(arguments)
     out: list[Any] = []
 

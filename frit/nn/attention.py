@@ -16,6 +16,7 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.nn.normalization import logsumexp, softmax
+from frit.numpy.operands import check_arraylike
 
 
 def dot_product_attention(
@@ -104,6 +105,7 @@ def _check(name: str, x: Any, shape: Sequence[Any], dtype: Any = None) -> None:
 def _check_operands(
     query: Any, key: Any, value: Any, bias: Any, mask: Any, query_lengths: Any, key_lengths: Any
 ) -> None:
+    check_arraylike("dot_product_attention", query, key, value)
     _check("key", key, [None] * 4)
     b, s, k, h = key.shape
     _check("value", value, [b, s, k, h], key.dtype)

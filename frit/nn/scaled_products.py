@@ -15,6 +15,7 @@ import numpy as np
 import frit.numpy as jnp
 from frit import lax
 from frit.ir import dtypes
+from frit.numpy.operands import check_arraylike
 from frit.numpy.promotion import requested_dtype
 
 
@@ -57,7 +58,8 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
 
 
 def _check_scaled(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any) -> None:
-    if any(x.ndim != 3 for x in (lhs, rhs, lhs_scales, rhs_scales)):
+    check_arraylike("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
+    if any(np.ndim(x) != 3 for x in (lhs, rhs, lhs_scales, rhs_scales)):
         raise ValueError("scaled_matmul requires all inputs to be 3-dimensional arrays")
     pairs = (
         ("inputs a and b", lhs.shape, rhs.shape),

@@ -360,7 +360,15 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """The array that `x` exports through DLPack."""
-    return asarray(np.from_dlpack(x))
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            "from_dlpack expects an object with a __dlpack__ method (an array of NumPy, PyTorch, "
+            f"CuPy …), got {type(x).__name__}. Raw capsules are not accepted."
+        )
+    try:
+        return asarray(np.from_dlpack(x))
+    except BufferError as error:
+        raise TypeError(f"from_dlpack: {type(x).__name__} cannot be exported ({error}).") from None
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

@@ -127,6 +127,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     filt = ensure_array("trim_zeros", filt)
     known = np.asarray(concrete(filt, "Error arose in the `filt` argument of trim_zeros()"))
     axes = canonical_axes(axis, filt.ndim)
+    if not isinstance(trim, str):
+        raise TypeError(f"trim_zeros: `trim` must be 'f', 'b' or 'fb', got {trim!r}.")
     letters = trim.lower()
     bounds = []
     for i in range(filt.ndim):

@@ -123,10 +123,20 @@ def _path(operands: tuple[Any, ...], optimize: Any) -> tuple[list[Any], list[Any
     if any(is_symbolic(shape_of(x)) for x in arrays):
         sizes: dict[Any, int] = {}
         operands = tuple(_stand_in(x, sizes) if _is_operand(x) else x for x in operands)
-    _, contractions = opt_einsum.contract_path(
-        *operands, einsum_call=True, use_blas=True, optimize=optimize
-    )
+    _, contractions = _planned(operands, einsum_call=True, use_blas=True, optimize=optimize)
     return arrays, [(c[0], sorted(c[1]), c[2]) for c in contractions]
+
+
+def _planned(operands: tuple[Any, ...], **options: Any) -> Any:
+    """What opt_einsum plans.  TypeError or ValueError where the operands are of neither form."""
+    try:
+        return opt_einsum.contract_path(*operands, **options)
+    except (KeyError, TypeError, ValueError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(
+            "einsum takes subscripts and arrays, einsum('ij,jk->ik', x, y), or arrays and lists of "
+            f"axis labels by turns, einsum(x, [0, 1], y, [1, 2]); got {operands!r}: {error}."
+        ) from None
 
 
 def _is_operand(x: Any) -> bool:
@@ -161,6 +171,8 @@ def einsum(
     given = tuple(
         x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in (subscripts, *operands)
     )
+    if not isinstance(subscripts, str):
+        check_arraylike("einsum", subscripts)
     found, contractions = _path(given, optimize)
     arrays = ensure_arrays("einsum", *found)
     element = result_element("einsum", preferred_element_type, *arrays)
@@ -190,4 +202,4 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     if not isinstance(subscripts, str):
         check_arraylike("einsum_path", subscripts)
     path = "optimal" if optimize is True else optimize
-    return opt_einsum.contract_path(subscripts, *operands, optimize=path)
+    return _planned((subscripts, *operands), optimize=path)

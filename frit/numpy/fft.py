@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from frit.ir import dtypes
 from frit.lax.fourier import FftType
 from frit.lax.fourier import fft as lax_fft
 from frit.numpy.creation import array, asarray
@@ -251,7 +252,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     """The frequencies of the elements of fft, for n samples `d` apart: 0, 1, …, -1 over n d."""
     _check_spacing("fftfreq", n, d)
     wanted = dtype or default_float()
-    working = real_part_dtype(to_inexact(np.dtype(wanted)))
+    working = real_part_dtype(to_inexact(dtypes.as_dtype(wanted)))
     places = arange(n, dtype=working)
     signed = (places + n // 2) % n - n // 2
     return (signed.astype(working) / array(d * n, dtype=working)).astype(wanted)

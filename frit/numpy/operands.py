@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -133,7 +132,7 @@ def shape_of(x: Any) -> tuple[Any, ...]:
 
 def canonical_axis(axis: Any, rank: int) -> int:
     """`axis` counted from the front.  ValueError if it is out of bounds."""
-    axis = operator.index(axis)
+    axis = errors.as_integer(axis, "an axis")
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
     return axis + rank if axis < 0 else axis

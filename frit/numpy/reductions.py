@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from frit import lax
+from frit import errors, lax
 from frit.ir import dims, dtypes
 from frit.ir.primitive import axis_size
 from frit.numpy.dtype_info import finfo, iinfo
@@ -79,7 +79,8 @@ def static_axes(axis: Axis) -> Axis:
     try:
         return operator.index(axis)
     except TypeError:
-        return tuple(a if isinstance(a, str) else operator.index(a) for a in axis)
+        axes = errors.as_sequence(axis, "an axis that is not an integer")
+        return tuple(a if isinstance(a, str) else errors.as_integer(a, "an axis") for a in axes)
 
 
 def split_axes(axis: Axis, rank: int) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from frit import lax
+from frit import errors, lax
 from frit.ir import dims
 from frit.numpy.creation import asarray
 from frit.numpy.index_entries import parse
@@ -46,8 +46,9 @@ class ufunc:
         at: Function | None = None,
         reduceat: Function | None = None,
     ) -> None:
+        errors.check_function(func, "the function of a ufunc")
         self.__doc__ = func.__doc__
-        self.__name__ = name or func.__name__
+        self.__name__ = name or str(getattr(func, "__name__", type(func).__name__))
         self._function, self._identity = func, identity
         self._nin, self._nout = operator.index(nin), operator.index(nout)
         self._nargs = operator.index(nargs or nin)

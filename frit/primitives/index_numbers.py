@@ -72,7 +72,7 @@ class GatherScatterMode(enum.Enum):
         """The mode that a `mode` argument names.  ValueError for unknown names."""
         if isinstance(s, GatherScatterMode):
             return s
-        if s not in _MODES:
+        if not isinstance(s, (str, type(None))) or s not in _MODES:
             raise ValueError(f'Unknown gather mode "{s}"')
         return _MODES[s]
 

@@ -122,6 +122,11 @@ def _check_ragged(
     group_sizes: ShapedArray,
     numbers: RaggedDotDimensionNumbers,
 ) -> None:
+    if not isinstance(numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            "ragged_dot_general: ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, "
+            f"got {numbers!r}."
+        )
     if not dtypes.is_integer(group_sizes.dtype):
         raise TypeError(
             "ragged_dot_general requires that group_sizes.dtype is subtype of np.integer."

@@ -396,6 +396,7 @@ rev = Primitive(
 
 
 def _iota_types(*, dtype: Any, shape: Any, dimension: int, sharding: Any = None) -> ShapedArray:
+    dims.check_sizes(shape, "iota shape")
     if not (dtypes.is_integer(dtype) or dtypes.is_inexact(dtype)):
         raise TypeError(
             f"iota does not accept dtype {getattr(dtype, 'name', dtype)}. Accepted dtypes are "

@@ -18,6 +18,7 @@ from frit.api.jitting import jit
 from frit.errors import ConcretizationTypeError
 from frit.ir import dtypes
 from frit.ir.primitive import Tracer
+from frit.numpy.operands import canonical_axis
 from frit.random.checks import as_inexact, optional_shape, sampler, shape_over
 from frit.random.generators import random_bits
 from frit.random.inverse import gumbel
@@ -32,7 +33,7 @@ def permutation(key, x, axis=0, independent=False):
     independent: each vector along `axis` has an order of its own. Raises TypeError where x is
     neither an integer nor an array with axes.
     """
-    axis = _checked_axis(axis, np.ndim(x) or 1)
+    axis = canonical_axis(axis, np.ndim(x) or 1)
     if np.ndim(x):
         return _permutation(key, x, axis, independent)
     if not dtypes.issubdtype(jnp.result_type(x), np.integer):
@@ -53,12 +54,6 @@ def _known_count(name, argument, value):
             "are: mark it with static_argnums or static_argnames, or give an array of the things.",
         )
     return operator.index(value)
-
-
-def _checked_axis(axis, rank):
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return axis % rank
 
 
 def _permutation(key, x, axis, independent):
@@ -98,7 +93,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     if array.ndim == 0:
         entries = _known_count("choice", "a", a)
     else:
-        axis = _checked_axis(axis, array.ndim)
+        axis = canonical_axis(axis, array.ndim)
         entries = array.shape[axis]
     draws = math.prod(shape)
     if draws == 0:
@@ -146,12 +141,12 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     the leading axes of `shape` without replacement. mode: as in `gumbel`.
     """
     logits = jnp.asarray(logits)
+    axis = canonical_axis(axis, logits.ndim) - logits.ndim
     batch = tuple(int(d) for d in np.delete(logits.shape, axis))
     shape = shape_over("categorical", optional_shape("categorical", shape), batch)
     prefix = shape[: len(shape) - len(batch)]
     if not replace:
         return _categories_without_replacement(key, logits, axis, shape, prefix, mode)
-    axis = axis - logits.ndim if axis >= 0 else axis
     noise_shape = list(shape[len(prefix) :])
     noise_shape.insert(axis % logits.ndim, logits.shape[axis])
     noise = gumbel(key, (*prefix, *noise_shape), logits.dtype, mode=mode)

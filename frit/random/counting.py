@@ -17,7 +17,6 @@ from frit import lax
 from frit.api.jitting import jit
 from frit.random.checks import (
     as_inexact,
-    canonical_dtype,
     float_dtype,
     integer_dtype,
     optional_shape,
@@ -34,7 +33,7 @@ def poisson(key, lam, shape=None, dtype=None):
 
     -1 where `lam` is nan.
     """
-    dtype = canonical_dtype(int if dtype is None else dtype)
+    dtype = integer_dtype("poisson", dtype)
     shape = optional_shape("poisson", shape)
     shape = np.shape(lam) if shape is None else shape
     lam = lax.convert_element_type(jnp.broadcast_to(lam, shape), np.float32)

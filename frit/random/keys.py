@@ -144,6 +144,8 @@ def split(key, num=2):
 def split_typed(key, num=2):
     """`split` of a key known to be typed and single: for use within samplers."""
     shape = (num,) if np.ndim(num) == 0 else tuple(num)
+    if any(isinstance(n, (int, np.integer)) and n < 0 for n in shape):
+        raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     return random_split(key, shape=shape)
 
 

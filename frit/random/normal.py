@@ -13,6 +13,7 @@ from frit import lax
 from frit.api.jitting import jit
 from frit.config import numpy_rank_promotion
 from frit.ir import dtypes
+from frit.numpy.operands import check_arraylike
 from frit.random.checks import (
     as_inexact,
     as_shape,
@@ -205,6 +206,7 @@ def _orthogonal(key, n, m, shape, dtype):
 @sampler
 def rayleigh(key, scale, shape=None, dtype=None):
     """scale * sqrt(-2 log u): density ~ x exp(-x^2 / (2 scale^2)), x >= 0; `scale` broadcasts."""
+    check_arraylike("rayleigh", scale)
     dtype = float_dtype("rayleigh", dtype)
     shape = shape_over("rayleigh", optional_shape("rayleigh", shape), np.shape(scale))
     check_safe_to_cast("rayleigh", dtype, scale)
@@ -225,6 +227,7 @@ def wald(key, mean, shape=None, dtype=None):
     Density: sqrt(1 / (2 pi x^3)) exp(-(x - mean)^2 / (2 mean^2 x)), x > 0.
     Source: Michael, Schucany & Haas 1976.
     """
+    check_arraylike("wald", mean)
     dtype = float_dtype("wald", dtype)
     shape = shape_over("wald", optional_shape("wald", shape), np.shape(mean))
     check_safe_to_cast("wald", dtype, mean)

@@ -210,6 +210,7 @@ def _broadcast_types(
             "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
             f"broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}."
         )
+    dims.check_sizes(shape, "broadcast_in_dim shape")
     if len(shape) < x.ndim:
         raise TypeError(
             "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "

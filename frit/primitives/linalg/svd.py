@@ -78,7 +78,7 @@ def _evaluate(
     low, high = min(m, n), max(m, n)
     size = 4 * low * low + 7 * low + (high + 2 * low) * lapack.BLOCK
     u, s, vh, info = lapack.routine(x.dtype, name)(
-        x, compute_uv=compute_uv, full_matrices=full_matrices, lwork=size
+        x, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), lwork=size
     )
     if info:
         raise Failed
