@@ -91,7 +91,7 @@ class _Search:
             if is_ours or id(frame.f_locals) not in self.locals:
                 continue
             for name, local in frame.f_locals.items():
-                if local is value:
+                if local is value and name.isidentifier():  # not a temporary of pytest
                     code = frame.f_code
                     place = f"{code.co_filename}:{frame.f_lineno}"
                     return f"the local variable {name} of {code.co_name} ({place})"

@@ -16,6 +16,7 @@ raise, or ignore; its `with` block may be around the call or within the traced f
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -166,6 +167,10 @@ _MACHINERY_FILES = tuple(
     for name in _MACHINERY
     if (file := getattr(sys.modules.get(name) or __import__(name), "__file__", None))
 )
+# Packages that print or log what they are given: whoever calls them prints.
+_PRINTERS = tuple(
+    os.sep + name + os.sep for name in (os.path.join("absl", "logging"), "loguru", "rich", "tqdm")
+)
 _DEBUGGERS = ("pdb.py", "bdb.py", "code.py", "pydevd.py")
 
 
@@ -195,7 +200,9 @@ def _asks_for_repr(frame: FrameType) -> bool:
 
 def _only_formats(code: CodeType) -> bool:
     file = code.co_filename
-    return code.co_name in _FORMATTING or file in _MACHINERY_FILES or file == "<string>"
+    if code.co_name in _FORMATTING or file in _MACHINERY_FILES or file == "<string>":
+        return True
+    return any(name in file for name in _PRINTERS)
 
 
 # ----------------------------------------------------------------------------------- calls reached
@@ -276,7 +283,7 @@ def _tracers_in(value: Any, path: str, depth: int, seen: set[int]) -> Iterator[t
 
 def _elements(value: Any) -> Sequence[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [(f"[{k!r}]", v) for k, v in islice(reversed(value.items()), _MOST_ELEMENTS)]
+        return [(f"[{k!r}]", v) for k, v in islice(reversed(dict.items(value)), _MOST_ELEMENTS)]
     if isinstance(value, (list, tuple)):
         first = max(0, len(value) - _MOST_ELEMENTS)
         return [(f"[{first + i}]", inner) for i, inner in enumerate(value[first:])]

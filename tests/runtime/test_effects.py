@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
+from absl import logging as absl_logging
 
 import frit as jax
 import frit.numpy as jnp
@@ -29,6 +30,12 @@ def told_anew():
     effects.forget()
     LOG.clear()
     SETTINGS["history"].clear()
+
+
+@dataclasses.dataclass
+class Pair:
+    a: object
+    b: object
 
 
 class Model:
@@ -49,6 +56,16 @@ def prints(x):
 
 def logs(x):
     logging.getLogger("a").warning("x is %s", x)
+    return x
+
+
+def logs_by_absl(x):
+    absl_logging.warning("x is %s", x)
+    return x
+
+
+def prints_record(x):
+    print(Pair(x, 1))
     return x
 
 
@@ -129,6 +146,8 @@ def stores_variable_entry(x):
 LOST = [
     (prints, "float32[], is made text here", 'frit.debug.print("{}", x)'),
     (logs, "float32[], is made text here", "ordered=True in program order"),
+    (logs_by_absl, "float32[], is made text here", "frit.debug.print"),
+    (prints_record, "float32[], is made text here", "frit.debug.print"),
     (formats, "float32[], is made text here", "frit.debug.print"),
     (formats_with_width, "float32[], is made text here", "frit.debug.print"),
     (makes_text, "float32[], is made text here", "frit.debug.print"),
@@ -244,12 +263,6 @@ def test_settings_and_blocks():
 
 
 # ------------------------------------------------------------------------------- no false alarms
-
-
-@dataclasses.dataclass
-class Pair:
-    a: object
-    b: object
 
 
 def counts(x):
