@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _HIGHEST = 5  # references up from the value
+_MOST_QUESTIONS = 24  # each looks at every object of the process
 
 
 def holder_of(value: Any) -> str:
@@ -38,7 +39,7 @@ class _Search:
 
     def name(self, value: Any, height: int) -> _Found:
         """An expression for a value, by what refers to it, else by a local variable."""
-        if height == _HIGHEST or id(value) in self.seen:
+        if height == _HIGHEST or id(value) in self.seen or len(self.seen) == _MOST_QUESTIONS:
             return None, False
         self.seen.add(id(value))
         unnamed = None
