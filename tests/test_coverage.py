@@ -27,6 +27,7 @@ WITHOUT_SAMPLES = {
     "custom_lin": "made by differentiation only",
     **dict.fromkeys(("new_ref", "get", "swap"), "cells: tests/primitives/test_refs.py"),
     "custom_vjp_call": "function-valued: tests/api",
+    "check_index": "an effect: tests/api/test_bounds.py",
     "debug_callback": "an effect",
     "debug_print": "an effect",
     "dim_as_value": "needs a symbolic dimension",

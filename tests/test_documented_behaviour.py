@@ -19,6 +19,7 @@ from frit.errors import (
     ConcretizationTypeError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    TraceSideEffectWarning,
     UnexpectedTracerError,
 )
 from tests import fit_program
@@ -176,7 +177,8 @@ def test_print_runs_while_tracing_only(capsys):
         print(f"TRACE: Running Python code for x={x}")
         return x * x
 
-    results = [float(square(jnp.array(value))) for value in (3.0, 4.0, 5.0)]
+    with pytest.warns(TraceSideEffectWarning, match="does not run again when the compiled program"):
+        results = [float(square(jnp.array(value))) for value in (3.0, 4.0, 5.0)]
     assert results == [9.0, 16.0, 25.0]
     [line] = capsys.readouterr().out.splitlines()
     assert re.search(r"TRACE: .*x=.*Trace.*float32\[\]", line)

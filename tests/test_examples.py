@@ -4,6 +4,9 @@ import importlib.util
 import pathlib
 
 import numpy as np
+import pytest
+
+from frit.errors import TraceSideEffectWarning
 
 EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
 
@@ -53,7 +56,8 @@ def test_per_example_gradients():
 
 
 def test_pitfalls(capsys):
-    example("pitfalls").main()
+    with pytest.warns(TraceSideEffectWarning):
+        example("pitfalls").main()
     printed = capsys.readouterr().out
     for expected in (
         "{ lambda a:f32[5]; b:f32[5]. let c:f32[5] = add a b in (c,) }",
