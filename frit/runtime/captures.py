@@ -16,6 +16,7 @@ import builtins
 import dataclasses
 import enum
 import functools
+import inspect
 import os
 import sys
 import types as python_types
@@ -100,6 +101,16 @@ class _Group:
     """A tuple or list that the code makes."""
 
     elements: tuple[list[_Reference], ...]
+    ordered: bool = True  # whether the number of an element tells which it is
+
+
+@dataclass(frozen=True, eq=False)
+class _Applied:
+    """What `functools.partial` makes in the code: functions with some of their arguments."""
+
+    functions: list[_Reference]
+    args: list[list[_Reference]]
+    kwargs: dict[str, list[_Reference]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +149,7 @@ class _Analysis:
     assigned: dict[Place, Stored] = field(default_factory=dict)
     acts: dict[tuple[CodeType, int], Done] = field(default_factory=dict)
     done: set[Any] = field(default_factory=set)
+    returned: dict[Any, list[_Reference]] = field(default_factory=dict)  # by code and arguments
     open: set[int] = field(default_factory=set)  # ids of what is being looked at
     held: list[Any] = field(default_factory=list)  # keeps the ids in `done` unique
     depth: int = 0
@@ -264,11 +276,13 @@ class _Walk:
             (name, tuple(r.place or id(r.value) for r in refs)) for name, refs in arguments.items()
         )
         key = (code, id(function.value), id(enclosing), bound)
-        if key in found.done or found.depth > _DEEPEST or len(found.done) > _MOST_PLACES:
-            if key not in found.done:
-                found.unguarded[f"what {code.co_name} reads, called too deep to follow"] = None
+        known = found.returned.get(key)
+        if known is not None:
+            return known
+        if found.depth > _DEEPEST or len(found.returned) > _MOST_PLACES:
+            found.unguarded[f"what {code.co_name} reads, called too deep to follow"] = None
             return []
-        found.done.add(key)
+        found.returned[key] = []  # while it is being followed
         found.held.append((function, arguments, enclosing))
         if not arguments and _reads_nothing(code, function.value):
             return []
@@ -276,7 +290,8 @@ class _Walk:
         found.depth += 1
         before = found.frame, found.offset
         try:
-            return self._follow(frame)
+            found.returned[key] = self._follow(frame)
+            return found.returned[key]
         finally:
             found.depth -= 1
             found.frame, found.offset = before
@@ -327,6 +342,8 @@ class _Walk:
         args = [self._all(a, frame) for a in call.args]
         kwargs = {name: self._all(a, frame) for name, a in call.kwargs}
         callees = self._all(call.callee, frame)
+        if call.rest:
+            kwargs[_REST] = self._all(call.rest, frame)
         if not callees:
             self._use_all(args, kwargs)
             return []
@@ -367,6 +384,9 @@ class _Walk:
             for name, refs in _nested_defaults(value, self).items():
                 arguments.setdefault(name, refs)
             return self.enter(value.made.code, value.frame.function, arguments, value.frame)
+        if kind is _Applied:
+            given, named = [*value.args, *args], {**value.kwargs, **kwargs}
+            return [r for f in value.functions for r in self.call_value(f, given, named)]
         if kind is FunctionType:
             if not is_users(value):
                 return self._call_library(callee, args, kwargs)
@@ -452,8 +472,14 @@ class _Walk:
             for ref in args[0]:
                 self.note(ref, "class", type(ref.value))
             return []
+        if value is vars and len(args) == 1:
+            return [r for base in args[0] for r in self.attribute(base, "__dict__")]
+        if value is dict and len(args) == 1:  # a copy holds what the original does
+            copied = [r for r in args[0] if isinstance(r.value, dict)]
+            self._use_all([[r for r in args[0] if r not in copied]], kwargs)
+            return copied
         if value is functools.partial and args:
-            return list(args[0])
+            return [_Reference(_Applied(args[0], list(args[1:]), dict(kwargs)), None, "partial")]
         name = getattr(value, "__name__", "")
         receiver = callee.owner
         if receiver is not None and isinstance(value, BuiltinFunctionType):
@@ -464,13 +490,17 @@ class _Walk:
                 if name == "values":
                     return [_group(pairs)]
                 return [_group([_group([None, r]) for r in pairs])]
+            elif name == "copy" and isinstance(receiver.value, (dict, list)):
+                return [receiver]
             elif name == "get" and type(receiver.value) is dict and special[:1]:
                 if isinstance(special[0], (str, int)):
                     return self.item(receiver, special[0])
             else:
                 self.use(receiver)
         elif name in ("list", "tuple", "iter", "reversed", "sorted", "set") and len(args) == 1:
-            return [_group([r for base in args[0] for r in self.each(base)])]
+            elements = tuple([r] for base in args[0] for r in self.each(base))
+            ordered = name in ("list", "tuple") and len(args[0]) == 1
+            return [_Reference(_Group(elements, ordered), None, "")]
         elif name == "enumerate" and args:
             elements = [r for base in args[0] for r in self.each(base)]
             return [_group([_group([None, r]) for r in elements])]
@@ -530,9 +560,12 @@ class _Walk:
             return [_Reference(nested, None, nested.made.code.co_name)]
         if kind == "group":
             return [_Reference(_Group(tuple(self._all(o, frame) for o in origin[1])), None, "")]
+        if kind == "built":
+            held = [r for o in frame.reads.built[origin[1]] for r in self.resolve(o, frame)]
+            return [_Reference(_Group((held,), ordered=False), None, "")] if held else []
         if kind == "super":
             return self._super(frame)
-        if kind == "const" or kind == "null":
+        if kind in ("const", "null", "slice"):
             return []
         bases = self.resolve(origin[1], frame)
         if kind == "attr":
@@ -596,7 +629,7 @@ class _Walk:
         value = base.value
         if isinstance(value, _Super):
             return _super_attribute(value, name)
-        if isinstance(value, (_Nested, _Group)):
+        if isinstance(value, (_Nested, _Applied, _Group)):
             return []
         if isinstance(value, ModuleType):
             return _module_attribute(base, name)
@@ -633,14 +666,17 @@ class _Walk:
     def item(self, base: _Reference, key: Any) -> list[_Reference]:
         value = base.value
         if isinstance(value, _Group):
-            return list(value.elements[key]) if key < len(value.elements) else []
+            if not (value.ordered and isinstance(key, int)):
+                return [r for refs in value.elements for r in refs]
+            known = -len(value.elements) <= key < len(value.elements)
+            return list(value.elements[key]) if known else []
         if isinstance(value, np.ndarray):
             self._use_ndarray(base, value, by_numpy=True)
             return []
         if isinstance(value, (Array, Tracer)):
             self.use(base)
             return []
-        if isinstance(value, (_Nested, _Super, type, str, bytes)):
+        if isinstance(value, (_Nested, _Applied, _Super, type, str, bytes)):
             return []
         try:
             entry = value[key]
@@ -684,7 +720,7 @@ class _Walk:
                 for element in refs:
                     self.use(element)
             return
-        if isinstance(value, _Nested):
+        if isinstance(value, (_Nested, _Applied)):
             self.call_value(ref, [], {})
             return
         if ref.place is None or isinstance(value, (ModuleType, BuiltinFunctionType, _Super)):
@@ -813,7 +849,7 @@ def _is_builtin(kind: type) -> bool:
 
 
 def _is_followed(value: Any) -> bool:
-    if isinstance(value, (FunctionType, MethodType, functools.partial, _Nested)):
+    if isinstance(value, (FunctionType, MethodType, functools.partial, _Nested, _Applied)):
         return True
     return bool(_followed(value))
 
@@ -872,23 +908,34 @@ def _module_attribute(base: _Reference, name: str) -> list[_Reference]:
 def _bind(
     code: CodeType, args: Sequence[list[_Reference]], kwargs: dict[str, list[_Reference]]
 ) -> dict[str, list[_Reference]]:
-    """What the parameters of a function refer to in a call."""
+    """What the parameters of a function refer to in a call.
+
+    What is given as *args and **kwargs may become any of those that are not given otherwise.
+    """
+    rest = kwargs.get(_REST, [])
     count = code.co_argcount
     names = code.co_varnames
     bound = {name: refs for name, refs in zip(names[:count], args, strict=False) if refs}
     known = set(names[: count + code.co_kwonlyargcount])
     bound.update((name, refs) for name, refs in kwargs.items() if name in known and refs)
-    rest = count + code.co_kwonlyargcount
-    if code.co_flags & 4:  # *args
+    if rest:
+        bound.update((name, rest) for name in known if name not in bound)
+    end = count + code.co_kwonlyargcount
+    if code.co_flags & _TAKES_ARGS:
         extra = args[count:]
-        if extra:
-            bound[names[rest]] = [_Reference(_Group(tuple(extra)), None, "")]
-        rest += 1
-    if code.co_flags & 8:  # **kwargs
-        extra_names = [refs for name, refs in kwargs.items() if name not in known]
-        if extra_names:
-            bound[names[rest]] = [_Reference(_Group(tuple(extra_names)), None, "")]
+        if extra or rest:
+            several = _Group((*extra, rest), ordered=not rest)
+            bound[names[end]] = [_Reference(several, None, "")]
+        end += 1
+    if code.co_flags & _TAKES_KWARGS:
+        unknown = [refs for name, refs in kwargs.items() if name not in known]
+        if unknown:
+            bound[names[end]] = [_Reference(_Group(tuple(unknown), ordered=False), None, "")]
     return bound
+
+
+_REST = "*"  # among the names of keyword arguments: what is given as *args and **kwargs
+_TAKES_ARGS, _TAKES_KWARGS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
 
 
 def _defaults(function: _Reference) -> dict[str, _Reference]:

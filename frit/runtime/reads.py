@@ -9,12 +9,13 @@ The bytecode runs on a stack of *origins*: sets of expressions that say where a 
     origin  =  ("global", name) | ("cell", name) | ("local", name)
             |  ("attr", origin, name) | ("item", origin, key) | ("each", origin)
             |  ("result", number of a call) | ("made", number of a nested function)
-            |  ("group", origins of the elements) | ("const", value) | ("super",)
+            |  ("group", origins of the elements) | ("built", number of a container)
+            |  ("const", value) | ("slice",) | ("super",)
 
-A value of unknown origin is the empty set.  Each variable has one set of origins, whatever the
-order of its assignments, so loops need no fixed point.  The stack has no bottom: what is popped
-from an empty one is unknown.  An instruction that this module does not know (of another Python)
-makes the result coarser, never wrong: what it takes counts as used.
+A value of unknown origin is the empty set.  Each variable, and each container that the code builds,
+has one set of origins, whatever the order of assignments, so loops need no fixed point.  The stack
+has no bottom: what is popped from an empty one is unknown.  An instruction that this module does not
+know (of another Python) makes the result coarser, never wrong: what it takes counts as used.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import bisect
 import dis
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
@@ -41,12 +43,14 @@ _DEEPEST = 12  # attributes and items in one chain; beyond, the chain counts as 
 class Call:
     """A call: the callee, and the arguments as far as they are written one by one.
 
-    offsets: of the instructions that make this very call; a line that stands twice is one call.
+    rest: the arguments given as *args and **kwargs, in no order.  offsets: of the instructions that
+    make this very call; a line that stands twice is one call.
     """
 
     callee: Origins
     args: tuple[Origins, ...]
     kwargs: tuple[tuple[str, Origins], ...]
+    rest: Origins
     offsets: list[int]
 
 
@@ -67,6 +71,7 @@ class Reads:
     used: dict[Origin, int] = field(default_factory=dict)  # origin -> offset of the instruction
     calls: list[Call] = field(default_factory=list)
     made: list[Made] = field(default_factory=list)
+    built: list[set[Origin]] = field(default_factory=list)  # what each container holds
     variables: dict[str, set[Origin]] = field(default_factory=dict)
     assigned: dict[Origin, int] = field(default_factory=dict)  # origin -> offset
     computed: set[Origin] = field(default_factory=set)  # operands of operators with no traced value
@@ -207,11 +212,17 @@ class _Machine:
         self.use(frozenset(deep))
         return frozenset((kind, o, *rest) for o in base - deep)
 
-    def call(self, callee: Origins, args: Iterable[Origins], kwargs: dict[str, Origins]) -> None:
+    def call(
+        self,
+        callee: Origins,
+        args: Iterable[Origins],
+        kwargs: dict[str, Origins],
+        rest: Origins = UNKNOWN,
+    ) -> None:
         if callee == _SUPER and not args:
             self.push(frozenset({("super",)}))
             return
-        key = (callee, tuple(args), tuple(kwargs.items()))
+        key = (callee, tuple(args), tuple(kwargs.items()), rest)
         number = self.called.get(key)
         calls = self.reads.calls
         if number is None:
@@ -220,6 +231,26 @@ class _Machine:
         else:
             calls[number].offsets.append(self.offset)
         self.push(self.single("result", number))
+
+    def build(self, values: Iterable[Origins]) -> None:
+        """A new container of values that are told apart no more."""
+        built = self.reads.built
+        built.append({o for value in values for o in value})
+        self.push(self.single("built", len(built) - 1))
+
+    def extend(self, depth: int, value: Origins) -> None:
+        """Something is put into the container that lies so deep in the stack."""
+        if depth > len(self.stack):
+            self.use(value)
+            return
+        numbers = [o[1] for o in self.stack[-depth] if o[0] == "built"]
+        if numbers:
+            for number in numbers:
+                self.reads.built[number] |= value
+        else:
+            self.build([value])
+            built = self.pop()
+            self.stack[-depth] |= built
 
     def single(self, *origin: Any) -> Origins:
         """The set of one origin; one object for equal ones."""
@@ -276,7 +307,7 @@ _ENDS = {
 
 @_handles(
     "RESUME", "CACHE", "PRECALL", "NOP", "COPY_FREE_VARS", "MAKE_CELL", "EXTENDED_ARG",
-    "DELETE_FAST", "DELETE_GLOBAL", "DELETE_DEREF", "NOT_TAKEN", "JUMP_BACKWARD",
+    "LIST_TO_TUPLE", "DELETE_FAST", "DELETE_GLOBAL", "DELETE_DEREF", "NOT_TAKEN", "JUMP_BACKWARD",
     "JUMP_BACKWARD_NO_INTERRUPT", "SETUP_ANNOTATIONS", "ENTER_EXECUTOR",
 )  # fmt: skip
 def _nothing(machine: _Machine, arg: int) -> None:
@@ -435,6 +466,9 @@ def _is_outside(origin: Origin) -> bool:
 
 
 def _item(machine: _Machine, base: Origins, key: Origins) -> Origins:
+    if ("slice",) in key:  # a part of the container: which elements is not known
+        machine.build([machine.derived("each", base)])
+        return machine.pop()
     constants = [o[1].value for o in key if o[0] == "const"]
     if len(key) == 1 and constants and type(constants[0]) in (int, str):
         return machine.derived("item", base, constants[0])
@@ -452,8 +486,66 @@ def _store_item(machine: _Machine, arg: int) -> None:
 
 @_handles("BUILD_TUPLE", "BUILD_LIST")
 def _build_sequence(machine: _Machine, arg: int) -> None:
+    if arg == 0:
+        machine.build(())
+        return
     values = machine.pop_many(arg)
     machine.push(frozenset({("group", tuple(values))}) if any(values) else UNKNOWN)
+
+
+@_handles("BUILD_SLICE")
+def _build_slice(machine: _Machine, arg: int) -> None:
+    for value in machine.pop_many(arg):
+        machine.use(value)
+    machine.push(machine.single("slice"))
+
+
+@_handles("BUILD_SET")
+def _build_set(machine: _Machine, arg: int) -> None:
+    machine.build(machine.pop_many(arg))
+
+
+@_handles("BUILD_MAP")
+def _build_map(machine: _Machine, arg: int) -> None:
+    entries = machine.pop_many(2 * arg)
+    for key in entries[::2]:
+        machine.use(key)
+    machine.build(entries[1::2])
+
+
+@_handles("BUILD_CONST_KEY_MAP")
+def _build_map_of_names(machine: _Machine, arg: int) -> None:
+    machine.pop()
+    machine.build(machine.pop_many(arg))
+
+
+@_handles("LIST_APPEND", "SET_ADD")
+def _append(machine: _Machine, arg: int) -> None:
+    machine.extend(arg, machine.pop())
+
+
+@_handles("MAP_ADD")
+def _add_entry(machine: _Machine, arg: int) -> None:
+    value = machine.pop()
+    machine.use(machine.pop())
+    machine.extend(arg, value)
+
+
+@_handles("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE")
+def _extend(machine: _Machine, arg: int) -> None:
+    machine.extend(arg, machine.derived("each", machine.pop()))
+
+
+@_handles("CALL_FUNCTION_EX")
+def _call_with_star(machine: _Machine, arg: int) -> None:
+    given = [machine.pop() for _ in range(2 if arg & 1 or _ALWAYS_NAMED else 1)]
+    second, first = machine.pop(), machine.pop()
+    callee = second if first == _NULL else first
+    rest = frozenset(o for value in given for o in machine.derived("each", value))
+    machine.call(callee, (), {}, rest)
+
+
+_ALWAYS_NAMED = sys.version_info >= (3, 14)  # **kwargs, or NULL, is always there
 
 
 @_handles("UNPACK_SEQUENCE")
