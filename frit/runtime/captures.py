@@ -385,8 +385,8 @@ class _Walk:
                 arguments.setdefault(name, refs)
             return self.enter(value.made.code, value.frame.function, arguments, value.frame)
         if kind is _Applied:
-            given, named = [*value.args, *args], {**value.kwargs, **kwargs}
-            return [r for f in value.functions for r in self.call_value(f, given, named)]
+            args, kwargs = [*value.args, *args], {**value.kwargs, **kwargs}
+            return [r for f in value.functions for r in self.call_value(f, args, kwargs)]
         if kind is FunctionType:
             if not is_users(value):
                 return self._call_library(callee, args, kwargs)
@@ -502,8 +502,8 @@ class _Walk:
             ordered = name in ("list", "tuple") and len(args[0]) == 1
             return [_Reference(_Group(elements, ordered), None, "")]
         elif name == "enumerate" and args:
-            elements = [r for base in args[0] for r in self.each(base)]
-            return [_group([_group([None, r]) for r in elements])]
+            numbered = [r for base in args[0] for r in self.each(base)]
+            return [_group([_group([None, r]) for r in numbered])]
         elif name == "zip":
             columns = [[r for base in a for r in self.each(base)] for a in args]
             return [_group([_Reference(_Group(tuple(columns)), None, "")])]

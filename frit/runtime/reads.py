@@ -14,8 +14,8 @@ The bytecode runs on a stack of *origins*: sets of expressions that say where a 
 
 A value of unknown origin is the empty set.  Each variable, and each container that the code builds,
 has one set of origins, whatever the order of assignments, so loops need no fixed point.  The stack
-has no bottom: what is popped from an empty one is unknown.  An instruction that this module does not
-know (of another Python) makes the result coarser, never wrong: what it takes counts as used.
+has no bottom: what is popped from an empty one is unknown.  An instruction that this module does
+not know (of another Python) makes the result coarser, never wrong: what it takes counts as used.
 """
 
 from __future__ import annotations

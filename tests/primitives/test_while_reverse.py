@@ -91,7 +91,7 @@ compiled_gradient = jax.jit(jax.grad(until))
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 200), st.floats(-1, 1), st.booleans())
+@given(st.integers(0, 100), st.floats(-1, 1), st.booleans())  # beyond, slopes of 2 overflow
 def test_condition_on_the_value_itself(count, start, compiled):
     count, start = np.int32(count), np.float32(start)
     gradient = compiled_gradient if compiled else jax.grad(until)

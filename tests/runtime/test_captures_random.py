@@ -1,7 +1,7 @@
 """Random functions that read a random structure: compiled code gives what Python gives, always.
 
-A structure of namespaces, dicts, lists, tuples and dataclasses with numbers at its leaves; a function
-that reads some of them, written in random ways; then one leaf, container or object is changed.
+A structure of namespaces, dicts, lists, tuples and dataclasses with numbers at its leaves; a
+function that reads some of them, written in random ways; then one leaf after the other is changed.
 """
 
 import dataclasses
