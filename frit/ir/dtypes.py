@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -93,6 +94,17 @@ PYTHON_SCALARS: dict[type, str] = {
 }
 
 
+# Called with the dtype that was asked for, the one that it became, who asked, and, where a NumPy
+# array was converted without asking, that array.
+on_narrowing: list[Callable[[DType, DType, str, Any], None]] = []
+
+
+def tell_narrowing(asked: DType, found: DType, asker: str = "", value: Any = None) -> None:
+    """Tells those who listen that 64 bits became 32."""
+    for tell in on_narrowing:
+        tell(asked, found, asker, value)
+
+
 def short_name(dtype: DType) -> str:
     """`f32` for float32, as jaxprs print it."""
     name = str(dtype.name) if hasattr(dtype, "name") else str(dtype)
@@ -120,6 +132,7 @@ def canonicalize_asked(dtype: Any, asker: str = "") -> DType:
     asked = as_dtype(dtype)
     found = canonicalize(asked)
     if found != asked and dtype not in (int, float, complex):
+        tell_narrowing(asked, found, asker)
         where = f" requested in {asker}" if asker else ""
         warnings.warn(
             f"Explicitly requested dtype {asked}{where} is not available, and will be truncated to "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from frit import errors
+from frit.ir import dtypes
 from frit.ir.primitive import Tracer, under_trace
 from frit.ir.types import ShapedArray, typeof
 from frit.runtime.array import Array, array_of
@@ -81,7 +82,10 @@ def as_operand(x: Any) -> Any:
         if under_trace() and is_read_at_each_call(x) and (traced := by_reference(x)) is not None:
             return traced
         held: Any = typeof(x)
-        return x if x.dtype == held.dtype else x.astype(held.dtype)
+        if x.dtype == held.dtype:
+            return x
+        dtypes.tell_narrowing(x.dtype, held.dtype, value=x)
+        return x.astype(held.dtype)
     return x
 
 

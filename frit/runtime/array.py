@@ -270,6 +270,8 @@ def array_of(value: Any) -> Array:
         return value
     aval = types.typeof(value)
     assert isinstance(aval, ShapedArray)
+    if dtypes.on_narrowing and isinstance(value, np.ndarray) and value.dtype != aval.dtype:
+        dtypes.tell_narrowing(value.dtype, aval.dtype, value=value)
     return Array(np.array(value, aval.storage_dtype, order="C"), aval)
 
 

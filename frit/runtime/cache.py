@@ -57,6 +57,7 @@ class StaticValue:
         try:
             self.hashed = hash((type(value), value))
         except TypeError as error:
+            events.tell("unhashable", function=function, argument=argument, value=value)
             raise ValueError(
                 "Non-hashable static arguments are not supported. An error occurred while trying "
                 f"to hash an object of type {type(value)}, {value!r}, given as argument "
@@ -282,7 +283,10 @@ def _traced(
         number=traces.misses,
     )
     name = closed.jaxpr.debug_info.function
-    events.tell("trace", function=name, purpose=key.purpose, seconds=entry.seconds)
+    events.tell(
+        "trace", function=name, purpose=key.purpose, seconds=entry.seconds, traced=function,
+        entry=entry, traces=traces,
+    )  # fmt: skip
     captures.inherit(guards, function, statics)
     if places is not None:
         entry.alike = guards.alike(function, statics)

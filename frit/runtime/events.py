@@ -1,9 +1,14 @@
 """What the runtime does, told to those who listen: traces and compilations, as they happen.
 
-    trace     a function was traced      function, seconds
-    miss      a call took the long way: its signature had not been seen by the quick dispatch
-    compile   a program was compiled     function, types, seconds
-    aot_call  a program that was compiled ahead of time was called
+    trace       a function was traced      function, purpose, seconds, traced, entry, traces
+    miss        a call took the long way: its signature had not been seen by the quick dispatch
+    compile     a program was compiled     function, types, seconds, closed
+    aot_call    a program that was compiled ahead of time was called
+    stale       a capture changed, and the call was refused or went on     function, changes, policy
+    unhashable  a static argument has no hash                              function, argument, value
+
+`function` of a trace or compilation is a name; `traced` is the function itself, `entry` its trace,
+and `traces` the earlier ones.
 
 The log (logger `frit.runtime`) is one listener: debug messages, or warnings with `log_compiles`.
 """
@@ -11,7 +16,8 @@ The log (logger `frit.runtime`) is one listener: debug messages, or warnings wit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from frit import config
@@ -25,6 +31,16 @@ _listeners: list[Listener] = []
 def listen(listener: Listener) -> None:
     """Calls `listener(event, facts)` for every event from now on."""
     _listeners.append(listener)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Calls `listener(event, facts)` for every event within the block."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def tell(event: str, **facts: Any) -> None:

@@ -147,6 +147,7 @@ def program_of(closed: ClosedJaxpr, donated: tuple[bool, ...] | None = None) -> 
             "compile",
             function=closed.jaxpr.debug_info.function,
             types=closed.in_avals,
+            closed=closed,
             seconds=time.perf_counter() - start,
         )
     return program

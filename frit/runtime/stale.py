@@ -14,6 +14,7 @@ from typing import Any
 
 from frit import errors
 from frit.errors import CaptureChangedError, CaptureChangedWarning
+from frit.runtime import events
 from frit.runtime.guards import Change
 
 RETRACES_BEFORE_REPORT = 3
@@ -27,6 +28,7 @@ _REMEDY = (
 
 def tell(function: Any, changes: Sequence[Change], policy: str) -> None:
     """CaptureChangedError, or a warning told once for each change."""
+    events.tell("stale", function=function, changes=changes, policy=policy)
     place = errors.function_place(function)
     if policy == "error":
         raise CaptureChangedError(
