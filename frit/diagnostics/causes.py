@@ -153,14 +153,15 @@ def _static(function: Any, now: CacheKey, before: CacheKey) -> list[Cause]:
     found = []
     for mark, value in now.static:
         if mark not in values:
-            found.append(Cause("static", f"{_marked(function, mark)} is static, and was not given"))
+            found.append(Cause("static", f"{marked(function, mark)} is static, and was not given"))
         elif values[mark] != value:
-            subject = f"{_marked(function, mark)} is static"
+            subject = f"{marked(function, mark)} is static"
             found.append(Cause("static", f"{subject}: {values[mark]!r} → {value!r}", subject))
     return found or [Cause("static", "fewer static arguments are given")]
 
 
-def _marked(function: Any, mark: int | str) -> str:
+def marked(function: Any, mark: int | str) -> str:
+    """A static argument, by number or name, in words."""
     if isinstance(mark, str):
         return f"keyword `{mark}`"
     names = _parameter_names(function)
