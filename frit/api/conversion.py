@@ -24,7 +24,7 @@ from frit.api.iteration import is_traced
 from frit.ir.primitive import Tracer
 from frit.primitives.callbacks import debug_callback
 from frit.primitives.comparison_and_bits import or_
-from frit.runtime.captures import is_library_file
+from frit.runtime.users import is_library_file
 from frit.syntax import Converter, Site, SourceNotFound, is_converted
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
