@@ -4,8 +4,9 @@ import dis
 
 import pytest
 
-from frit.runtime import reads
 from frit.runtime.reads import reads_of
+from frit.runtime.reads.instructions import BY_OPCODE
+from frit.runtime.reads.machine import Machine
 
 
 def text(origin):
@@ -121,7 +122,7 @@ def test_lines_of_reads():
 
 
 @pytest.mark.parametrize("name", ["LOAD_ATTR", "LOAD_METHOD", "BINARY_SUBSCR", "CALL", "FOR_ITER"])
-def test_an_unknown_instruction_makes_the_result_coarser(monkeypatch, name):
+def test_an_unknown_instruction_makes_the_result_coarser(name):
     """As if another Python had brought it: what it takes counts as used."""
 
     def f(x):
@@ -129,12 +130,11 @@ def test_an_unknown_instruction_makes_the_result_coarser(monkeypatch, name):
             x = layer(x, cfg["lr"]) + cfg.opt.beta * helper.run(cfg)  # noqa: F821
         return x
 
-    handlers = list(reads._BY_OPCODE)
+    handlers = list(BY_OPCODE)
     if name not in dis.opmap:
         pytest.skip(f"this Python has no {name}")
     handlers[dis.opmap[name]] = None
-    monkeypatch.setattr(reads, "_BY_OPCODE", handlers)
-    machine = reads._Machine(f.__code__)
+    machine = Machine(f.__code__, handlers)
     machine.run()
     everything = f"{machine.reads.used} {machine.reads.calls} {machine.reads.variables}"
     for root in ("model", "cfg", "helper"):

@@ -2,7 +2,7 @@
 
     captures_of(function, statics)  ->  Guards
 
-The reads of the function's code (`reads.py`) are followed on the values that are there now:
+The reads of the function's code (`reads`) are followed on the values that are there now:
 globals, closure cells, defaults, attributes and items; into the user functions that it calls or
 passes on, with the arguments they get; through jit, partial, custom rules and other wrappers; into
 properties, nested functions and comprehensions.  Not into installed libraries: of their functions
