@@ -1,6 +1,6 @@
 """Side effects of a traced function: what it does only once, while it is traced.
 
-    with watching(possible) as watch:     # possible: found in the code, see captures.py
+    with watching(possible) as watch:     # possible: found in the code, see captures
         trace()                           # text made of tracers is told by the tracers themselves
     watch.tell(function, statics)
 
