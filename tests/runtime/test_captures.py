@@ -2,7 +2,10 @@
 
 import dataclasses
 import functools
+import gc
+import importlib
 import math
+import operator
 import threading
 import warnings
 
@@ -14,6 +17,9 @@ import frit.numpy as jnp
 from frit import lax
 from frit.config import captures
 from frit.errors import CaptureChangedError, CaptureChangedWarning
+from frit.ir.primitive import Tracer
+from frit.runtime.cache import traces_of
+from frit.runtime.execute import program_of
 
 RATE = 0.1
 
@@ -57,10 +63,6 @@ class Model:
 MODEL = Model(2.0)
 MODELS = [Model(1.0), Model(3.0)]
 OPERATIONS = [lambda x: x * RATE, lambda x: x + RATE]
-
-
-def traces_of(function):
-    return frit.jit(function).cache_info().misses
 
 
 def changed_call(monkeypatch, function, change, x=2.0, wrap=frit.jit):
@@ -614,6 +616,53 @@ def test_two_axis_sizes_of_one_name_are_two_entries():
     f = frit.jit(lambda x: lax.psum(x, "i") + lax.psum(1, "i"))
     assert frit.vmap(f, axis_name="i")(jnp.ones(2))[0] == 4.0
     assert frit.vmap(f, axis_name="i")(jnp.ones(3))[0] == 6.0
+
+
+def test_a_traced_value_that_was_closed_over_is_not_kept():
+    @frit.jit
+    def outer(x):
+        return frit.jit(lambda y: y * x)(1.0)
+
+    frit.grad(outer)(2.0)
+    gc.collect()
+    assert not [o for o in gc.get_objects() if isinstance(o, Tracer)]
+
+
+def test_an_outer_trace_inherits_the_guards_of_an_inner_one_it_cannot_see():
+    """What library code calls is not followed; that it was called is known when it is traced."""
+    space = Config(scale=2.0)
+    inner = frit.jit(lambda x: x * space.scale)
+    chosen = {"inner": inner}
+    pick = operator.itemgetter("inner")
+    outer = frit.jit(lambda x: pick(chosen)(x) + 1.0)
+    inner(3.0)
+    assert outer(3.0) == 7.0
+    space.scale = 3.0
+    assert outer(3.0) == 10.0
+
+
+def test_constants_of_the_user_s_modules_are_captures(monkeypatch, tmp_path):
+    (tmp_path / "settings_of_user.py").write_text("RATE = 2.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = importlib.import_module("settings_of_user")
+    f = frit.jit(lambda x: x * settings.RATE)
+    assert f(3.0) == 6.0
+    settings.RATE = 4.0
+    assert f(3.0) == 12.0
+
+
+def test_captured_arrays_are_arguments_of_the_code():
+    """Neither folded nor copied into it: another array of that shape runs the same code."""
+    space = Config(table=jnp.arange(50_000.0))
+    f = frit.jit(lambda i: (space.table * 2.0)[i])
+    assert f(3) == 6.0
+    size = f.explain().traces[0].code_bytes
+    assert size < 20_000
+    space.table = space.table + 1.0
+    assert f(3) == 8.0
+    assert f.explain().traces[1].code_bytes == size
+    first, second = (e.closed for e in traces_of(f._function).entries.values())
+    assert program_of(first).executable is program_of(second).executable
 
 
 # ---- policies
