@@ -96,7 +96,10 @@ class Entry:
     changes: tuple[Change, ...] = ()
     number: int = 0
     hits: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)  # what callers keep with the trace
+
+    def captures_tracers(self) -> bool:
+        return any(isinstance(x, At) for x in self.captured)
 
     def operands(self, function: Any, statics: Sequence[Any]) -> list[Any] | None:
         """The captured operands now; None if traced values that were one are two, or reversed."""
@@ -228,14 +231,16 @@ def trace_once(
     candidates: Sequence[Entry] = traces.by_call.get(key, ())
     policy = policy or config.captures.value
     for entry in candidates:
-        if policy == "freeze" or _holds(entry.guards, function, statics):
+        # A traced value is an operand, whose type must be right whatever the policy.
+        frozen = policy == "freeze" and not entry.captures_tracers()
+        if frozen or _holds(entry.guards, function, statics):
             operands = entry.operands(function, statics)
             if operands is not None:
                 entry.hits += 1
                 captures.inherit(entry.guards, function, statics)
                 return entry, operands
     changes = candidates[0].guards.changes(function, statics) if candidates else []
-    if changes and policy in ("warn", "error"):
+    if changes and policy in ("warn", "error") and not candidates[0].captures_tracers():
         stale.tell(function, changes, policy)
         return candidates[0], candidates[0].operands(function, statics) or []
     if config.no_tracing.value:

@@ -704,6 +704,22 @@ def test_freeze_keeps_the_first_value():
         np.testing.assert_allclose(f(1.0), 0.1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("policy", ["freeze", "warn", "error"])
+def test_traced_values_are_operands_under_every_policy(policy):
+    space = Config(y=None)
+    inner = frit.jit(lambda x: jnp.sum(x * space.y), captures=policy)
+
+    @frit.jit
+    def outer(x, y):
+        space.y = y
+        result = inner(x)
+        space.y = None
+        return result
+
+    assert outer(2.0, jnp.ones(3)) == 6.0
+    assert outer(2.0, jnp.ones(4)) == 8.0
+
+
 def test_the_setting_chooses_the_policy():
     space = Config(lr=0.1)
     f = frit.jit(lambda x: x * space.lr)
