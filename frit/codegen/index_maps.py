@@ -98,7 +98,9 @@ class IndexMaps:
         """Whether a kernel's element reads only its own place, or reductions of its row."""
         own = [(kernel, axis) for axis in range(len(frame))]
         long = [axis for axis, extent in enumerate(shape) if extent != 1]
-        if len(frame) != len(shape):
+        # An array of one element that is padded or gathered is read under a mask, or at a computed
+        # index, by a load of its own.
+        if len(frame) != len(shape) or any(s is not None and s[0] == "other" for s in frame):
             return False
         depth = next((a for a in long if frame[a] != own[a]), len(frame))
         rest = {frame[a] for a in long if a >= depth}

@@ -3,7 +3,8 @@
     bounds          every access lies inside its buffer
     initialisation  nothing is read that was never written, and every result is written in full
     races           iterations of a parallel or vector loop touch no element that another one writes
-    overlap         two buffers are the same memory, element for element, or distinct
+    overlap         two buffers are the same memory, element for element, or distinct; what one of
+                    them held is not read after it was overwritten through the other
 
 It is the oracle that tells a lowering bug (wrong here too) from an LLVM bug (wrong only there).
 """
@@ -81,20 +82,27 @@ def interpret_in_place(
 
 
 class _Memory:
-    """One buffer: its elements, which of them are written, and who touched them last."""
+    """One buffer: its elements, which of them are written, and who touched them last.
 
-    __slots__ = ("data", "readers", "written", "writers")
+    owners: where memory is shared, the buffer through which an element was written.
+    """
+
+    __slots__ = ("data", "owners", "readers", "written", "writers")
 
     def __init__(self, data: Any, written: Any) -> None:
         self.data = data
         self.written = np.full(data.size, written)
         self.writers: dict[int, Any] = {}
         self.readers: dict[int, list[Any]] = {}
+        self.owners: dict[int, Buffer] | None = None
 
     def share(self, other: _Memory) -> None:
         """Says that two buffers are one memory: who touches one touches the other."""
         other.written |= self.written
         self.written, self.writers, self.readers = other.written, other.writers, other.readers
+        if other.owners is None:
+            other.owners = {}
+        self.owners = other.owners
 
 
 class _Run:
@@ -191,6 +199,10 @@ class _Run:
         memory, at = self.place(item)
         if not memory.written[at]:
             self.fault(item, at, "was never written")
+        if memory.owners is not None:
+            owner = memory.owners.get(at, item.buffer)
+            if owner is not item.buffer:
+                self.fault(item, at, f"was overwritten as {owner.name}[{at}]")
         if self.path or memory.writers:
             if _races(self.path, memory.writers.get(at, ())):
                 self.fault(item, at, "is written by another iteration")
@@ -207,6 +219,8 @@ class _Run:
             self.fault(item, at, "is read by another iteration")
         memory.data[at] = number
         memory.written[at] = True
+        if memory.owners is not None:
+            memory.owners[at] = item.buffer
         memory.writers[at] = self.path
 
     def enabled(self, item: Any) -> Any:

@@ -6,6 +6,8 @@ from frit.codegen import grouping
 from frit.codegen.kernels import Alias, KernelCall, check_plan, kernels_of, print_steps
 from frit.ir.jaxpr import Literal
 from frit.primitives.arithmetic import div
+from frit.primitives.cumulative import cumsum
+from frit.primitives.padding import pad
 from frit.primitives.reductions import reduce_max
 from frit.primitives.shapes import reshape, rev
 from frit.primitives.slices import dynamic_update_slice
@@ -200,6 +202,20 @@ def test_what_is_read_at_another_place_is_not_overwritten():
     *_, last = plan(function, f32(64, 64)).steps
     assert last.kernel.inplace == frozenset()
     agrees(function, f32(64, 64), donated=[True], tolerance=1e-3)
+
+
+def test_one_element_that_is_padded_is_not_overwritten():
+    """It is read under a mask and plainly, by two loads, of which one may come after a store."""
+
+    def function(x):
+        y = cumsum(x, axis=0, reverse=False)
+        padded = pad(y, np.float32(1), padding_config=((0, 0, 1),))
+        return [add(padded, padded), mul(padded, y)]
+
+    *_, last = plan(function, f32(1)).steps
+    assert len(last.kernel.eqns) == 3
+    assert last.kernel.inplace == frozenset()
+    agrees(function, f32(1), donated=[True])
 
 
 def test_sums_of_columns_are_complete_before_their_operand_is_overwritten():

@@ -130,3 +130,17 @@ def moved_along(extent, step):
     with b.loop(extent, kind="parallel") as loop:
         b.store(y, loop.index, b.apply("add", b.load(x, loop.index + step), 1))
     return check_function(b.finish())
+
+
+def test_what_was_overwritten_through_another_argument_is_not_read():
+    b = Builder("twice")
+    x, y, z = (b.buffer(name, "int32", (7,)) for name in "xyz")
+    with b.loop(7, kind="vector") as loop:
+        b.store(y, loop.index, b.apply("add", b.load(x, loop.index), 1))
+        b.store(z, loop.index, b.apply("mul", b.load(x, loop.index), 2))
+    function = check_function(b.finish())
+    memory, other = np.arange(7, dtype=np.int32), np.zeros(7, np.int32)
+    given = [True, False, False]
+    interpret_in_place(function, [memory.copy(), memory, other], given, evaluate)
+    with pytest.raises(LoopFault, match=r"Load x\[0\] was overwritten as y\[0\]"):
+        interpret_in_place(function, [memory, memory, other], given, evaluate)
