@@ -2,7 +2,11 @@
 
 The public names of `jax`, re-exported; three hooks are installed here: the interpreter that
 computes, the operators on arrays and tracers, and (in frit.ir.types) the types of values.
+`frit.scipy` and `frit.image` are loaded when they are first asked for.
 """
+
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from frit.ir.primitive import Tracer as _Tracer
 from frit.runtime import eager as _eager
@@ -23,7 +27,6 @@ from frit import (  # noqa: E402
     experimental,
     extend,
     flatten_util,
-    image,
     interpreters,
     lax,
     memory,
@@ -34,7 +37,6 @@ from frit import (  # noqa: E402
     profiler,
     random,
     ref,
-    scipy,
     sharding,
     stages,
     tree,
@@ -123,6 +125,22 @@ from frit.ref import Ref, freeze, new_ref  # noqa: E402
 from frit.runtime.device import Device  # noqa: E402
 from frit.sharding import NamedSharding, Shard, make_mesh, set_mesh  # noqa: E402
 from frit.sharding import PartitionSpec as P  # noqa: E402
+
+if _TYPE_CHECKING:
+    from frit import image, scipy
+
+_LATER = ("image", "scipy")
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return _importlib.import_module(f"frit.{name}")
+    raise AttributeError(f"module 'frit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]
+
 
 checking_leaks = check_tracer_leaks
 
