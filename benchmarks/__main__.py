@@ -256,7 +256,7 @@ Written by `make bench`. {threads} thread(s); {cpu}, {cpus} CPUs; Python {python
 jax 0.10.2. Times are medians; the ratio is jax's time by frit's, the median over the runs of the
 median over interleaved pairs. Ratios between 0.67 and 1.5 are ties. Results were compared before
 anything was timed. The last columns are numba on the same work, spelled out as loops, and its time
-by that of frit. All figures: results.json.
+by that of frit. All figures: results.json.{again}
 
 | row | frit | jax | ratio | each run | verdict | numba | numba / frit |
 | --- | ---: | ---: | ---: | --- | --- | ---: | ---: |
@@ -264,14 +264,31 @@ by that of frit. All figures: results.json.
 """
 
 
-def write(runs, names, threads):
-    facts = machine() | {"threads": threads}
-    folder = ROOT / "benchmarks"
-    record = json.dumps(facts | {"runs": runs}, indent=1)
-    (folder / "results.json").write_text(record + "\n")
-    rows = "\n".join(table_row(name, [run[name] for run in runs]) for name in names)
-    (folder / "RESULTS.md").write_text(PAGE.format(rows=rows, **facts))
+RECORD = ROOT / "benchmarks" / "results.json"
+
+
+def write(record):
+    """results.json and RESULTS.md of a record: the machine, the runs, and rows measured again."""
+    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    runs = record["runs"]
+    rows = "\n".join(table_row(name, [run[name] for run in runs]) for name in runs[0])
+    later = "; ".join(f"{name} at {commit}" for name, commit in record["again"].items())
+    again = f" Measured again since: {later}." if later else ""
+    RECORD.with_name("RESULTS.md").write_text(
+        PAGE.format(**record | {"rows": rows, "again": again})
+    )
     print(rows)
+
+
+def measured_again(runs):
+    """The record of the last full run on this machine, with some rows measured anew."""
+    record, here = json.loads(RECORD.read_text()), machine()
+    if record["cpu"] != here["cpu"] or len(record["runs"]) != len(runs):
+        raise SystemExit("results.json is of another machine or number of runs: measure all rows")
+    for old, new in zip(record["runs"], runs, strict=True):
+        old.update(new)
+    record["again"] |= dict.fromkeys(runs[0], here["commit"])
+    return record
 
 
 def row_names(python, module):
@@ -286,6 +303,7 @@ def row_names(python, module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", default="", help="only rows in whose name this is found")
+    parser.add_argument("--update", action="store_true", help="put these rows into RESULTS.md")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=PAIRS, help="interleaved pairs of a run")
     parser.add_argument("--threads", type=int, default=1)
@@ -305,10 +323,12 @@ def main():
     for number in range(options.runs):
         print(f"run {number + 1} of {options.runs}", flush=True)
         runs.append(one_run(names, looped, pythons, options))
-    if options.rows:
+    if options.update:
+        write(measured_again(runs))
+    elif options.rows:
         print("\n".join(table_row(name, [run[name] for run in runs]) for name in names))
     else:
-        write(runs, names, options.threads)
+        write(machine() | {"threads": options.threads, "again": {}, "runs": runs})
 
 
 if __name__ == "__main__":
