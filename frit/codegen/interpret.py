@@ -34,6 +34,7 @@ from frit.codegen.loops import (
     Store,
     Update,
     While,
+    walk,
 )
 from frit.codegen.scalars import element_type, evaluate
 
@@ -123,12 +124,13 @@ class _Run:
         self.loops = 0
         for extent, number in zip(function.extents, extents, strict=True):
             self.values[id(extent)] = int(number)
+        written = {id(i.buffer) for i in walk(function.body) if isinstance(i, (Store, Update))}
         self.memory: dict[int, _Memory] = {}
         for buffer in function.buffers:
             array = arrays.get(id(buffer))
             made = self.make_memory(buffer, array, id(buffer) not in empty)
             if array is not None:
-                self.find_overlap(buffer, made)
+                self.find_overlap(buffer, made, written)
             self.memory[id(buffer)] = made
 
     def make_memory(self, buffer: Buffer, data: Any, given: bool) -> Any:
@@ -145,11 +147,16 @@ class _Run:
             )
         return _Memory(data, given)
 
-    def find_overlap(self, buffer: Buffer, made: _Memory) -> None:
-        """Joins memory with what it shares; raises where elements do not fall on elements."""
+    def find_overlap(self, buffer: Buffer, made: _Memory, written: set[int]) -> None:
+        """Joins memory with what it shares; raises where elements do not fall on elements.
+
+        Buffers that are only read may share memory in any way.
+        """
         for other in self.function.buffers:
             known = self.memory.get(id(other))
             if known is None or not np.may_share_memory(known.data, made.data):
+                continue
+            if not written & {id(buffer), id(other)}:
                 continue
             if _place(known.data) != _place(made.data):
                 raise LoopFault(

@@ -117,6 +117,17 @@ def test_arguments_that_overlap_by_halves_are_refused():
         interpret_in_place(moved_along(7, 0), [memory[:7], memory[1:]], [True, False], evaluate)
 
 
+def test_arguments_that_are_only_read_may_overlap():
+    b = Builder("sum")
+    x, y, z = (b.buffer(name, "int32", (7,)) for name in "xyz")
+    with b.loop(7, kind="vector") as loop:
+        b.store(z, loop.index, b.apply("add", b.load(x, loop.index), b.load(y, loop.index)))
+    memory, result = np.arange(8, dtype=np.int32), np.zeros(7, np.int32)
+    arrays = [memory[:7], memory[1:], result]
+    interpret_in_place(check_function(b.finish()), arrays, [True, True, False], evaluate)
+    assert result.tolist() == list(range(1, 15, 2))
+
+
 def test_results_are_written_in_full():
     x, y = np.zeros(7, np.int32), np.zeros(7, np.int32)
     with pytest.raises(LoopFault, match="1 of the 7 elements of y are never written, .* 6"):
