@@ -328,10 +328,14 @@ class ValueWalk:
         """A function that someone may call: what it reads, with arguments that are not known."""
         if type(value) is FunctionType and not is_users(value):
             self.note(ref, "code", value.__code__)
+            # That very function is traced, and no function of ours assigns its cells anew.
+            fixed = ref.place == _ROOT and (value.__module__ or "").startswith("frit.")
             for number, cell in enumerate(value.__closure__ or ()):
                 try:
                     content = cell.cell_contents
                 except ValueError:  # not assigned yet
+                    continue
+                if fixed and _is_scalar(content):
                     continue
                 name = value.__code__.co_freevars[number]
                 cells = ref.attribute("__closure__", value.__closure__)
@@ -384,6 +388,7 @@ class ValueWalk:
                     self.use_ndarray(ref, ref.value, by_numpy=True)
 
 
+_ROOT: Place = (("function",), ())
 _TYPE_OF_NDARRAY = frozenset(("shape", "dtype", "ndim", "size", "nbytes", "itemsize"))
 
 
