@@ -30,14 +30,18 @@ def is_ours(value: Any) -> bool:
     return (getattr(type(value), "__module__", None) or "").startswith("frit.")
 
 
-@dataclass(frozen=True, eq=False)
 class Reference:
-    """A value, and where it is found again; place is None for what is made at each trace."""
+    """A value, and where it is found again; place is None for what is made at each trace.
 
-    value: Any
-    place: Place | None
-    label: str
-    owner: Reference | None = None  # of a bound method: what it was read from
+    owner: of a bound method, what it was read from.  (No dataclass: thousands are made.)
+    """
+
+    __slots__ = ("label", "owner", "place", "value")
+
+    def __init__(
+        self, value: Any, place: Place | None, label: str, owner: Reference | None = None
+    ) -> None:
+        self.value, self.place, self.label, self.owner = value, place, label, owner
 
     def step(self, kind: str, key: Any, value: Any, label: str) -> Reference:
         place = None if self.place is None else (self.place[0], (*self.place[1], (kind, key)))
