@@ -13,7 +13,6 @@ met; those of installed libraries and of frit itself are not.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -21,13 +20,12 @@ from typing import Any
 from frit import trees
 from frit.api import iteration, recording, traced_branches, traced_loops
 from frit.api.iteration import is_traced
+from frit.errors import is_own_file
 from frit.ir.primitive import Tracer
 from frit.primitives.callbacks import debug_callback
 from frit.primitives.comparison_and_bits import or_
 from frit.runtime.users import is_library_file
 from frit.syntax import Converter, Site, SourceNotFound, is_converted
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _Programs:
@@ -109,7 +107,7 @@ _converter = Converter(_Programs())
 def convert(function: Callable[..., Any]) -> Any:
     """See `frit.convert`."""
     if isinstance(function, FunctionType):
-        if function.__code__.co_filename.startswith(_PACKAGE):
+        if is_own_file(function.__code__.co_filename):
             raise _already_transformed(function)
         return _converter.convert(function)
     if isinstance(function, MethodType):
@@ -199,7 +197,7 @@ _taking: dict[int, tuple[CodeType, bool]] = {}
 
 def _takes_functions(code: CodeType) -> bool:
     """Whether a function of ours takes functions, such as vmap, grad or scan."""
-    if not code.co_filename.startswith(_PACKAGE):
+    if not is_own_file(code.co_filename):
         return False
     known = _taking.get(id(code))
     if known is None:

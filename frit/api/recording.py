@@ -21,6 +21,7 @@ from frit.ir.primitive import Tracer, interpreting
 from frit.ir.types import AbstractValue, ShapedArray, is_value, typeof
 from frit.primitives.comparison_and_bits import and_, ne, not_
 from frit.primitives.conversion import convert_element_type
+from frit.runtime.guards import same
 from frit.syntax import UNDEFINED, Site, Variables, Watch, shown_name
 from frit.transforms.linear import zeros
 from frit.transforms.trace import TraceInterpreter
@@ -201,18 +202,9 @@ def filler(aval: Any) -> Any:
 
 def same_constant(a: Any, b: Any) -> bool:
     """Whether two values known to Python are one: the same object, or equal to the bit."""
-    if a is b:
-        return True
-    if isinstance(a, Tracer) or isinstance(b, Tracer) or type(a) is not type(b):
-        return False
-    if isinstance(a, (bool, int, float, complex, str, bytes)):
-        return repr(a) == repr(b)
-    if is_value(a):
-        return False
-    try:
-        return bool(a == b)
-    except Exception:  # objects that do not compare are told apart by identity
-        return False
+    if a is not b and is_value(a) and not isinstance(a, (bool, int, float, complex)):
+        return False  # arrays, traced or not
+    return same(a, b)
 
 
 def kind_of(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from frit import config
-from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 from frit.optimize.algebra import simplify
 from frit.optimize.cleanup import drop_dead, expand, fold_constants, merge_equal
 from frit.optimize.fingerprint import Constants
@@ -71,17 +71,4 @@ def optimize(
 
 def count_equations(jaxpr: Jaxpr) -> int:
     """The number of equations of a jaxpr and of the jaxprs in their parameters."""
-    return sum(
-        1 + sum(count_equations(inner) for v in eqn.params.values() for inner in _jaxprs(v))
-        for eqn in jaxpr.eqns
-    )
-
-
-def _jaxprs(value: Any) -> Iterator[Jaxpr]:
-    if isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, tuple):
-        for inner in value:
-            yield from _jaxprs(inner)
+    return len(jaxpr.eqns) + sum(map(count_equations, subjaxprs(jaxpr)))

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from frit import config
 from frit.backends.llvm.dispatcher import NOT_READY, dispatcher
-from frit.runtime import memory
+from frit.runtime import memory, number_checks
 from frit.runtime.array import Array
 from frit.runtime.program import Program
 
@@ -60,6 +59,6 @@ def quick_call(program: Any, types: Sequence[Any]) -> QuickCall | None:
         return None
     if program.executable.tapes.operands or program.executable.tapes.results:
         return None
-    if program.executable.donated_outputs or config.debug_nans.value or config.debug_infs.value:
+    if program.executable.donated_outputs or number_checks.is_asked():
         return None
     return QuickCall(program, types)

@@ -18,9 +18,9 @@ from frit.errors import UnexpectedTracerError
 from frit.ir.jaxpr import ClosedJaxpr, Jaxpr, Var, new_equation, subjaxprs
 from frit.ir.primitive import Interpreter, Level, Params, Primitive, Tracer, set_bottom_interpreter
 from frit.ir.types import ShapedArray, typeof
+from frit.runtime import number_checks
 from frit.runtime.array import Array
 from frit.runtime.execute import contents, execute
-from frit.runtime.number_checks import check_operation
 from frit.runtime.tapes import adopt, is_tape
 
 _LIMIT = 4096
@@ -76,11 +76,12 @@ class EagerInterpreter(Interpreter):
                 raise UnexpectedTracerError(x)
         key = _key(primitive, types, params)
         if primitive.compiled and _is_heavy(primitive, types) and not config.disable_jit.value:
-            composed = any(True for _ in subjaxprs(params))
             program = self._program(key, primitive, types, params)
-            results = execute(program, operands, checked=composed)
-            if not composed and (config.debug_nans.value or config.debug_infs.value):
-                check_operation(primitive.name, [], [x._data for x in results])
+            # A program of several equations is searched for the one that made a bad number.
+            checked = number_checks.is_asked() and any(True for _ in subjaxprs(params))
+            results = execute(program, operands, checked=checked)
+            if number_checks.is_asked() and not checked:
+                number_checks.check_operation(primitive.name, [], [x._data for x in results])
             return results if primitive.multiple_results else results[0]
         out_types = None if key is None else _result_types.get(key)
         if out_types is None:
@@ -89,9 +90,9 @@ class EagerInterpreter(Interpreter):
                 _result_types.put(key, out_types)
         buffers = list(map(contents, operands, types))
         found = primitive.evaluate(*buffers, **params)
-        if config.debug_nans.value or config.debug_infs.value:
+        if number_checks.is_asked():
             results = found if primitive.multiple_results else [found]
-            check_operation(primitive.name, buffers, results)
+            number_checks.check_operation(primitive.name, buffers, results)
         if not primitive.multiple_results:
             return _wrap(found, out_types[0], primitive)
         return [_wrap(f, t, primitive) for f, t in zip(found, out_types, strict=True)]

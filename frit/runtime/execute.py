@@ -20,9 +20,8 @@ from frit.errors import JaxRuntimeError
 from frit.ir.dtypes import float0
 from frit.ir.jaxpr import ClosedJaxpr
 from frit.ir.types import ShapedArray
-from frit.runtime import events
+from frit.runtime import events, number_checks
 from frit.runtime.array import Array
-from frit.runtime.number_checks import check_program
 from frit.runtime.pipeline import compile_jaxpr
 from frit.runtime.tapes import adopt, is_tape, settle
 
@@ -63,7 +62,7 @@ def execute(
         )
     buffers = [storage(x, t) for x, t in zip(operands, closed.in_avals, strict=True)]
     given = None
-    checked = checked and (config.debug_nans.value or config.debug_infs.value)
+    checked = checked and number_checks.is_asked()
     if donated is not None and any(donated):
         _check_donated(operands, donated)
         _warn_unusable(closed, donated)
@@ -73,7 +72,7 @@ def execute(
         )
     results = program_of(closed, given).run(buffers)
     if checked:
-        check_program(closed, buffers, results)
+        number_checks.check_program(closed, buffers, results)
     if donated is not None:
         for x, d in zip(operands, donated, strict=True):
             if d and type(x) is Array:

@@ -34,6 +34,11 @@ from frit.ir.jaxpr import (
 _Test = Callable[[Any], np.ndarray]
 
 
+def is_asked() -> bool:
+    """Whether results are to be looked at."""
+    return bool(config.debug_nans.value or config.debug_infs.value)
+
+
 def kind_of_bad(arrays: Sequence[Any]) -> str | None:
     """ "nan" or "inf" if the settings look for it and one of the arrays has it."""
     for kind, setting in (("nan", config.debug_nans), ("inf", config.debug_infs)):

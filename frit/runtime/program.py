@@ -92,7 +92,6 @@ class Executable:
         self.callbacks = list(callbacks)
         self.donated_outputs = donated_outputs
         self.text = text
-        self.code_bytes = getattr(getattr(entry, "code", None), "size", 0)
         self._contexts: list[_Call] = []
         self._failures = threading.local()
         self._called_back = CALLBACK(self._call_back)

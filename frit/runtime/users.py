@@ -8,7 +8,8 @@ import sysconfig
 from types import FunctionType
 from typing import Any
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+from frit.errors import is_own_file
+
 _INSTALLED = tuple(
     {path + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")}
 )
@@ -18,7 +19,11 @@ _INSTALLED = tuple(
 def is_library_file(name: str) -> bool:
     """Whether a source file belongs to frit, Python or an installed package."""
     parts = ("site-packages" + os.sep, "dist-packages" + os.sep)
-    return name.startswith((_PACKAGE, *_INSTALLED, "<frozen")) or any(p in name for p in parts)
+    return (
+        is_own_file(name)
+        or name.startswith((*_INSTALLED, "<frozen"))
+        or any(part in name for part in parts)
+    )
 
 
 def is_users(function: Any) -> bool:
