@@ -8,20 +8,12 @@ An act is found by the very function that is called, or by the object that a met
 from __future__ import annotations
 
 import builtins
-import datetime
 import io
 import os
-import pathlib
-import random
-import secrets
 import sys
-import time
 import types
-import uuid
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -64,26 +56,36 @@ ACTS = {
     )
 }
 
-_CLOCKS = [
-    getattr(time, name + ending)
-    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
-    for ending in ("", "_ns")
-]
-_DRAWS = [
-    os.urandom, uuid.uuid1, uuid.uuid4, secrets.token_bytes, secrets.token_hex,
-    secrets.token_urlsafe, secrets.choice, secrets.randbelow, secrets.randbits,
-]  # fmt: skip
-_FILES = [os.remove, os.rename, os.replace, os.mkdir, os.makedirs, os.rmdir, os.write]
-_BY_FUNCTION: dict[int, tuple[Any, str]] = {
-    id(function): (function, kind)
-    for kind, functions in (
-        ("clock", _CLOCKS), ("random", _DRAWS), ("input", [builtins.input]), ("file", _FILES)
-    )
-    for function in functions
+# Functions and classes by module and name: a module is looked up only if the program has loaded it.
+_FUNCTIONS = {
+    "clock": {
+        "time": [
+            name + ending
+            for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+            for ending in ("", "_ns")
+        ],
+    },
+    "random": {
+        os.urandom.__module__: ["urandom"],
+        "uuid": ["uuid1", "uuid4"],
+        "secrets": ["token_bytes", "token_hex", "token_urlsafe", "randbelow"],
+    },
+    "input": {"builtins": ["input"]},
+    "file": {
+        os.remove.__module__: ["remove", "rename", "replace", "mkdir", "rmdir", "write"],
+        "os": ["makedirs"],
+    },
+}
+_KINDS = {
+    (module, name): kind
+    for kind, modules in _FUNCTIONS.items()
+    for module, names in modules.items()
+    for name in names
+}
+_GENERATORS = {
+    ("random", "Random"), ("numpy.random.mtrand", "RandomState"),
+    ("numpy.random._generator", "Generator"),
 }  # fmt: skip
-
-_METHODS = (types.BuiltinFunctionType, types.MethodType, type(np.random.normal))
-_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _NO_DRAWS = frozenset(
     "seed getstate setstate get_state set_state spawn bit_generator jumped".split()
 )
@@ -94,27 +96,43 @@ _READERS = frozenset(("read", "readline", "readlines"))
 
 def act_of(callee: Any, mode: Any = None) -> Act | None:
     """What a call of `callee` does to the world, or None; mode: the mode that `open` is given."""
-    known = _BY_FUNCTION.get(id(callee))
-    if known is not None:
-        return ACTS[known[1]]
     if callee is builtins.open:
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
         return ACTS["file"] if writes else None
-    receiver = getattr(callee, "__self__", None) if isinstance(callee, _METHODS) else None
-    if receiver is None or receiver is builtins:
+    if isinstance(callee, (types.BuiltinFunctionType, types.FunctionType)):
+        kind = _KINDS.get((callee.__module__, callee.__name__))
+        # A wrapper may have the name of what it wraps.
+        if kind and vars(sys.modules[callee.__module__]).get(callee.__name__) is callee:
+            return ACTS[kind]
+    if not isinstance(callee, (types.BuiltinFunctionType, types.MethodType)):
         return None
-    kind = _kind_of_method(receiver, getattr(callee, "__name__", ""))
+    receiver = callee.__self__
+    if receiver is None or isinstance(receiver, types.ModuleType):
+        return None
+    kind = _kind_of_method(receiver, callee.__name__)
     return None if kind is None else ACTS[kind]
 
 
+def _names(kind: type) -> list[tuple[str, str]]:
+    return [(base.__module__, base.__name__) for base in kind.__mro__]
+
+
 def _kind_of_method(receiver: Any, name: str) -> str | None:
-    if isinstance(receiver, _GENERATORS):
+    names = _names(type(receiver))
+    if not _GENERATORS.isdisjoint(names):
         return None if name in _NO_DRAWS else "random"
-    if name in _READINGS and isinstance(receiver, type) and issubclass(receiver, datetime.date):
+    if name in _READINGS and isinstance(receiver, type) and _DATE in _names(receiver):
         return "clock"
-    if name in _WRITES and isinstance(receiver, (io.IOBase, pathlib.Path)):
+    if name in _WRITES and (isinstance(receiver, io.IOBase) or _is_path(names)):
         # What is printed to the terminal is seen at once: no one takes it for a part of the result.
         return None if receiver in (sys.stdout, sys.stderr) else "file"
     if name in _READERS and receiver is sys.stdin:
         return "input"
     return None
+
+
+_DATE = ("datetime", "date")
+
+
+def _is_path(names: list[tuple[str, str]]) -> bool:
+    return any(module.startswith("pathlib") and name == "Path" for module, name in names)

@@ -162,11 +162,6 @@ def watching(possible: PossibleEffects) -> Iterator[Watch]:
 
 _FORMATTING = ("__repr__", "__str__", "__format__")
 _MACHINERY = ("logging", "dataclasses", "collections", "reprlib", "pprint", "string", "textwrap")
-_MACHINERY_FILES = tuple(
-    file
-    for name in _MACHINERY
-    if (file := getattr(sys.modules.get(name) or __import__(name), "__file__", None))
-)
 # Packages that print or log what they are given: whoever calls them prints.
 _PRINTERS = tuple(
     os.sep + name + os.sep for name in (os.path.join("absl", "logging"), "loguru", "rich", "tqdm")
@@ -200,7 +195,9 @@ def _asks_for_repr(frame: FrameType) -> bool:
 
 def _only_formats(code: CodeType) -> bool:
     file = code.co_filename
-    if code.co_name in _FORMATTING or file in _MACHINERY_FILES or file == "<string>":
+    if code.co_name in _FORMATTING or file == "<string>":
+        return True
+    if any(file == getattr(sys.modules.get(name), "__file__", None) for name in _MACHINERY):
         return True
     return any(name in file for name in _PRINTERS)
 
