@@ -7,7 +7,6 @@ scan : (*constants, *carry, *stacks) -> (*carry, *stacked outputs)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,70 +17,35 @@ from frit.ir.jaxpr import (
     JaxprEqn,
     Literal,
     Var,
-    drop_unused_equations,
-    evaluate_closed,
     new_equation,
 )
 from frit.ir.primitive import Params, Primitive
-from frit.primitives.calls import spread_tangents
-from frit.primitives.loop_bodies import fixed_point, reordered
-from frit.transforms.batch import batch_jaxpr
-from frit.transforms.jvp import jvp_jaxpr
-from frit.transforms.linear import (
-    LinearOperand,
-    Zero,
-    add_tangents,
-    axis_to_front,
-    instantiate,
-    is_linear,
-    is_zero,
-    move_axis,
-    zeros,
+from frit.primitives.loop_bodies import (
+    Roles,
+    batch_of_fold,
+    fixed_point,
+    folded,
+    jvp_of_fold,
+    prune_of_fold,
+    roles_of,
+    transpose_of_fold,
 )
 from frit.transforms.split import Saveable, Split, save_everything, split_closed
-from frit.transforms.trace import trace_to_jaxpr
-from frit.transforms.transpose import backward_pass
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Roles:
-    """Who plays which part among scan's operands: a view of its parameters."""
-
-    num_consts: int
-    num_carry: int
-
-    def divide(self, items: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-        """Constants, carry and stacks (or slices)."""
-        a, b = self.num_consts, self.num_consts + self.num_carry
-        return list(items[:a]), list(items[a:b]), list(items[b:])
-
-    def divide_results(self, items: Sequence[T]) -> tuple[list[T], list[T]]:
-        return list(items[: self.num_carry]), list(items[self.num_carry :])
-
-
-def _roles(params: Params) -> Roles:
-    return Roles(params["num_consts"], params["num_carry"])
-
-
 def _scan_types(*types: Any, jaxpr: ClosedJaxpr, length: Any, **params: Any) -> list[Any]:
-    carry, outs = _roles(params).divide_results(jaxpr.out_avals)
+    carry, outs = roles_of(params).divide_results(jaxpr.out_avals)
     return [*carry, *[t.with_axis(0, length) for t in outs]]
 
 
 def _scan_evaluate(
     *arrays: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, **params: Any
 ) -> Any:
-    roles = _roles(params)
+    roles = roles_of(params)
     consts, carry, stacks = roles.divide(arrays)
-    rows: list[list[Any]] = []
-    for i in reversed(range(length)) if reverse else range(length):
-        results = evaluate_closed(jaxpr, *consts, *carry, *[np.asarray(s[i]) for s in stacks])
-        carry, outs = roles.divide_results(results)
-        rows.append(outs)
-    if reverse:
-        rows.reverse()
+    carry, rows = folded(jaxpr, roles, consts, carry, stacks, length, reverse)
     types = roles.divide_results(jaxpr.out_avals)[1]
     columns = [
         np.stack([row[k] for row in rows])
@@ -93,82 +57,20 @@ def _scan_evaluate(
 
 
 def _scan_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    roles = _roles(params)
-    consts_nz, carry_nz, stacks_nz = roles.divide([not is_zero(t) for t in tangents])
-    outs_count = len(jaxpr.out_avals) - roles.num_carry
+    def run(operands: list[Any], body: ClosedJaxpr, roles: Roles, _: Any) -> list[Any]:
+        return _bound(operands, body, roles, params)
 
-    def step(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        flags = (*consts_nz, *carry, *stacks_nz)
-        _, out = jvp_jaxpr(jaxpr, flags, (*carry, *(False,) * outs_count))
-        return out[: roles.num_carry]
-
-    carry_flags = fixed_point(step, tuple(carry_nz))
-    flags = (*consts_nz, *carry_flags, *stacks_nz)
-    moved, out_flags = jvp_jaxpr(jaxpr, flags, (*carry_flags, *(False,) * outs_count))
-    p_consts, p_carry, p_stacks = roles.divide(primals)
-    t_consts, t_carry, t_stacks = roles.divide(tangents)
-    given = [
-        [t for t in t_consts if not is_zero(t)],
-        [instantiate(t) for t, nz in zip(t_carry, carry_flags, strict=True) if nz],
-        [t for t in t_stacks if not is_zero(t)],
-    ]
-    # (consts, carry, slices, their tangents)  ->  (consts + tangents, carry + tangents, slices + …)
-    sizes = [len(p_consts), len(p_carry), len(p_stacks), *map(len, given)]
-    order_in = _interleave(sizes)
-    carry_count, tangent_carry = roles.num_carry, sum(carry_flags)
-    total = len(jaxpr.out_avals)
-    order_out = [
-        *range(carry_count),
-        *range(total, total + tangent_carry),
-        *range(carry_count, total),
-        *range(total + tangent_carry, len(moved.out_avals)),
-    ]
-    body = reordered(moved, order_in, order_out)
-    operands = [*p_consts, *given[0], *p_carry, *given[1], *p_stacks, *given[2]]
-    results = scan(
-        *operands,
-        jaxpr=body,
-        **{
-            **params,
-            "num_consts": len(p_consts) + len(given[0]),
-            "num_carry": carry_count + tangent_carry,
-            "linear": (False,) * len(operands),
-        },
-    )
-    restored: list[Any] = [None] * len(results)
-    for source, target in enumerate(order_out):
-        restored[target] = results[source]
-    return spread_tangents(restored, out_flags, total)
+    return jvp_of_fold(primals, tangents, jaxpr, roles_of(params), run)
 
 
-def _interleave(sizes: Sequence[int]) -> list[int]:
-    """Positions of (a, b, c, a', b', c') in the order (a, a', b, b', c, c')."""
-    starts = np.cumsum([0, *sizes])
-    blocks = [list(range(starts[i], starts[i + 1])) for i in range(6)]
-    return [*blocks[0], *blocks[3], *blocks[1], *blocks[4], *blocks[2], *blocks[5]]
+def _bound(operands: list[Any], body: ClosedJaxpr, roles: Roles, params: Params) -> list[Any]:
+    linear = (False,) * len(operands)
+    return scan(*operands, jaxpr=body, **{**params, **roles.params(), "linear": linear})
 
 
 def _scan_batch(axis: Any, operands: Any, mapped: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    roles = _roles(params)
-    consts_m, carry_m, stacks_m = roles.divide([d is not None for d in mapped])
-    outs_count = len(jaxpr.out_avals) - roles.num_carry
-
-    def step(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        flags = (*consts_m, *carry, *stacks_m)
-        return batch_jaxpr(jaxpr, axis, flags, (*carry, *(False,) * outs_count))[1][
-            : roles.num_carry
-        ]
-
-    carry_flags = fixed_point(step, tuple(carry_m))
-    flags = (*consts_m, *carry_flags, *stacks_m)
-    body, out = batch_jaxpr(jaxpr, axis, flags, (*carry_flags, *(False,) * outs_count))
-    consts, carry, stacks = roles.divide(list(zip(operands, mapped, strict=True)))
-    values = [x if d is None else move_axis(x, d, 0) for x, d in consts]
-    values += [
-        axis_to_front(x, d, axis.size) if m else x
-        for (x, d), m in zip(carry, carry_flags, strict=True)
-    ]
-    values += [x if d is None else move_axis(x, d, 1) for x, d in stacks]
+    roles = roles_of(params)
+    values, body, out = batch_of_fold(axis, operands, mapped, jaxpr, roles, rows_at=1)
     results = scan(*values, jaxpr=body, **params)
     carry_out, outs = roles.divide_results(out)
     return results, [*[0 if m else None for m in carry_out], *[1 if m else None for m in outs]]
@@ -177,7 +79,7 @@ def _scan_batch(axis: Any, operands: Any, mapped: Any, *, jaxpr: ClosedJaxpr, **
 def _scan_split(
     eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Saveable
 ) -> Split:
-    roles, closed = _roles(eqn.params), eqn.params["jaxpr"]
+    roles, closed = roles_of(eqn.params), eqn.params["jaxpr"]
     consts_u, carry_u, stacks_u = roles.divide(unknown)
     outs_count = len(closed.out_avals) - roles.num_carry
     none = (False,) * len(unknown)
@@ -206,7 +108,7 @@ def _recomputing_split(
 
     A carry is there again if its start is given and the body's part for it can be computed again.
     """
-    roles, closed = _roles(eqn.params), eqn.params["jaxpr"]
+    roles, closed = roles_of(eqn.params), eqn.params["jaxpr"]
     consts_n, carry_n, stacks_n = roles.divide([n or u for n, u in zip(needed, flags, strict=True)])
     inputs = closed.jaxpr.invars
     while True:
@@ -316,105 +218,26 @@ class _ScanSplitter:
 
 
 def _scan_transpose(cts: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    roles = _roles(params)
-    consts, carry, stacks = roles.divide(operands)
-    lin_consts, lin_stacks = [is_linear(x) for x in consts], [is_linear(x) for x in stacks]
-    ct_carry, ct_outs = roles.divide_results(list(cts))
-    types_c, types_k, types_s = roles.divide(jaxpr.in_avals)
-    out_types = roles.divide_results(jaxpr.out_avals)[1]
-    nonzero_outs = [not is_zero(ct) for ct in ct_outs]
-    ct_const_types = [t.tangent_type() for t, lin in zip(types_c, lin_consts, strict=True) if lin]
-    ct_carry_types = [t.tangent_type() for t in types_k]
-    ct_out_types = [t.tangent_type() for t, nz in zip(out_types, nonzero_outs, strict=True) if nz]
-    fixed_consts = [t for t, lin in zip(types_c, lin_consts, strict=True) if not lin]
-    fixed_slices = [t for t, lin in zip(types_s, lin_stacks, strict=True) if not lin]
-    counts = [len(fixed_consts), len(ct_const_types), len(ct_carry_types), len(ct_out_types)]
+    back = {**params, "reverse": not params["reverse"]}
 
-    def backward(*values: Any) -> list[Any]:
-        at = np.cumsum([0, *counts])
-        fixed, sums, ks, ys = (list(values[at[i] : at[i + 1]]) for i in range(4))
-        slices = iter(values[at[4] :])
-        fixed_iter, outs_iter = iter(fixed), iter(ys)
-        inputs: list[Any] = [
-            LinearOperand(t) if lin else next(fixed_iter)
-            for t, lin in zip(types_c, lin_consts, strict=True)
-        ]
-        inputs += [LinearOperand(t) for t in types_k]
-        inputs += [
-            LinearOperand(t) if lin else next(slices)
-            for t, lin in zip(types_s, lin_stacks, strict=True)
-        ]
-        given = ks + [
-            next(outs_iter) if nz else Zero(t.tangent_type())
-            for t, nz in zip(out_types, nonzero_outs, strict=True)
-        ]
-        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, inputs, given)
-        c, k, s = roles.divide(found)
-        more = [ct for ct, lin in zip(c, lin_consts, strict=True) if lin]
-        total = [instantiate(add_tangents(a, b)) for a, b in zip(sums, more, strict=True)]
-        rows = [instantiate(ct) for ct, lin in zip(s, lin_stacks, strict=True) if lin]
-        return [*total, *map(instantiate, k), *rows]
+    def run(values: list[Any], body: ClosedJaxpr, roles: Roles) -> list[Any]:
+        return _bound(values, body, roles, back)
 
-    body, body_consts = trace_to_jaxpr(
-        backward, [*fixed_consts, *ct_const_types, *ct_carry_types, *ct_out_types, *fixed_slices]
-    )
-    values = [
-        *[x for x in consts if not is_linear(x)],
-        *[zeros(t) for t in ct_const_types],
-        *map(instantiate, ct_carry),
-        *[ct for ct in ct_outs if not is_zero(ct)],
-        *[x for x in stacks if not is_linear(x)],
-    ]
-    results = scan(
-        *values,
-        jaxpr=ClosedJaxpr(body, body_consts),
-        **{
-            **params,
-            "reverse": not params["reverse"],
-            "num_consts": len(fixed_consts),
-            "num_carry": len(ct_const_types) + len(ct_carry_types),
-            "linear": (False,) * len(values),
-        },
-    )
-    a, b = len(ct_const_types), len(ct_const_types) + len(ct_carry_types)
-    sums, ks, rows = iter(results[:a]), results[a:b], iter(results[b:])
-    return [
-        *[next(sums) if lin else None for lin in lin_consts],
-        *[k if is_linear(x) else None for k, x in zip(ks, carry, strict=True)],
-        *[next(rows) if lin else None for lin in lin_stacks],
-    ]
+    return transpose_of_fold(cts, operands, jaxpr, roles_of(params), run)
 
 
 def _scan_prune(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
-    """Carries stay for as long as something that is read depends on them."""
-    roles, closed = _roles(eqn.params), eqn.params["jaxpr"]
-    carry_used, outs_used = roles.divide_results(list(used))
+    closed = eqn.params["jaxpr"]
     if not any(used) and not closed.effects:
         return None
-
-    def step(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        _, used_in = drop_unused_equations(closed.jaxpr, [*carry, *outs_used])
-        return tuple(roles.divide(used_in)[1])
-
-    carry_kept = fixed_point(step, tuple(carry_used))
-    keep_in = [*(False,) * roles.num_consts, *carry_kept, *(False,) * _slices_count(eqn)]
-    body, used_in = drop_unused_equations(closed.jaxpr, [*carry_kept, *outs_used], keep_in)
-    c, k, _ = roles.divide(used_in)
-    operands = [a for a, u in zip(eqn.invars, used_in, strict=True) if u]
-    params = {
-        **eqn.params,
-        "jaxpr": ClosedJaxpr(body, closed.consts),
-        "num_consts": sum(c),
-        "num_carry": sum(k),
-        "linear": (False,) * len(operands),
-    }
-    kept_out = [*carry_kept, *outs_used]
-    results = [v for v, u in zip(eqn.outvars, kept_out, strict=True) if u]
-    return eqn.replace(invars=operands, outvars=results, params=params)
-
-
-def _slices_count(eqn: JaxprEqn) -> int:
-    return len(eqn.invars) - eqn.params["num_consts"] - eqn.params["num_carry"]
+    kept, body, roles, operands = prune_of_fold(used, closed, roles_of(eqn.params), eqn.invars)
+    return eqn.replace(
+        invars=operands,
+        outvars=[v for v, k in zip(eqn.outvars, kept, strict=True) if k],
+        params={
+            **eqn.params, "jaxpr": body, **roles.params(), "linear": (False,) * len(operands)
+        },
+    )  # fmt: skip
 
 
 def _scan_shown(eqn: JaxprEqn) -> Params:

@@ -34,42 +34,33 @@ from frit.ir.jaxpr import (
 from frit.ir.primitive import Params, Primitive, absent
 from frit.ir.types import ShapedArray, typeof
 from frit.primitives.calls import closed_call, spread_tangents
-from frit.primitives.loop_bodies import fixed_point, reordered
+from frit.primitives.loop_bodies import (
+    Roles,
+    at_front,
+    batch_of_fold,
+    carry_at_front,
+    fixed_point,
+    folded,
+    jvp_of_fold,
+    jvp_of_while,
+    prune_of_fold,
+    roles_of,
+    transpose_of_fold,
+    while_parts,
+)
 from frit.primitives.scans import scan
 from frit.primitives.tapes import COUNT, COUNT_TYPE, rows_in, stored, tape_of
 from frit.transforms.batch import batch_jaxpr, names_axis
-from frit.transforms.jvp import jvp_jaxpr
 from frit.transforms.linear import (
-    LinearOperand,
     Zero,
-    add_tangents,
-    axis_to_front,
-    instantiate,
     is_linear,
-    is_zero,
     move_axis,
-    zeros,
 )
 from frit.transforms.split import Saveable, Split, SplitClosed, save_everything, split_closed
 from frit.transforms.trace import trace_to_jaxpr
-from frit.transforms.transpose import backward_pass
 
 T = TypeVar("T")
 Lanes = tuple[tuple[Any, ...], ...]
-
-
-def while_parts(params: Params, items: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """Constants of the condition, constants of the body, carry."""
-    a = params["cond_nconsts"]
-    b = a + params["body_nconsts"]
-    return list(items[:a]), list(items[a:b]), list(items[b:])
-
-
-def scan_parts(params: Params, items: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """Constants, carry and rows, of items that do not begin with the count."""
-    a = params["num_consts"]
-    b = a + params["num_carry"]
-    return list(items[:a]), list(items[a:b]), list(items[b:])
 
 
 def _tapes_of(rows: Sequence[ShapedArray], lanes: Lanes) -> list[ShapedArray]:
@@ -103,47 +94,19 @@ def _while_evaluate(
     return [*carry, np.asarray(len(rows), COUNT), *tapes]
 
 
-def _while_jvp(
-    primals: Any, tangents: Any, *, cond_jaxpr: Any, body_jaxpr: Any, lanes: Lanes, **params: Any
-) -> Any:
-    cond_consts, body_consts, carry = while_parts(params, primals)
-    _, t_consts, t_carry = while_parts(params, tangents)
-    n, no_rows = len(carry), (False,) * len(lanes)
-    consts_nz = tuple(not is_zero(t) for t in t_consts)
-
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return jvp_jaxpr(body_jaxpr, (*consts_nz, *flags), (*flags, *no_rows))[1][:n]
-
-    flags = fixed_point(step, tuple(not is_zero(t) for t in t_carry))
-    moved, out_flags = jvp_jaxpr(body_jaxpr, (*consts_nz, *flags), (*flags, *no_rows))
-    given_consts = [t for t in t_consts if not is_zero(t)]
-    given_carry = [instantiate(t) for t, nz in zip(t_carry, flags, strict=True) if nz]
-    a, c, k, total = len(body_consts), len(given_consts), len(given_carry), n + len(lanes)
-    order_in = [
-        *range(a), *range(a + n, a + n + c), *range(a, a + n), *range(a + n + c, a + n + c + k)
-    ]  # fmt: skip
-    order_out = [
-        *range(n), *range(total, total + k), *range(n, total),
-        *range(total + k, len(moved.out_avals)),
-    ]  # fmt: skip
-    condition = cond_jaxpr.jaxpr
-    extra = [Var(typeof(t)) for t in given_carry]
-    widened = condition.replace(invars=[*condition.invars, *extra], debug_info=None)
-    row_flags = out_flags[n:]
-    results = taped_while(
-        *cond_consts, *body_consts, *given_consts, *carry, *given_carry,
-        cond_jaxpr=ClosedJaxpr(widened, cond_jaxpr.consts),
-        body_jaxpr=reordered(moved, order_in, order_out),
-        cond_nconsts=len(cond_consts), body_nconsts=a + c,
-        lanes=(*lanes, *[axes for axes, nz in zip(lanes, row_flags, strict=True) if nz]),
-    )  # fmt: skip
+def _while_jvp(primals: Any, tangents: Any, *, lanes: Lanes, **params: Any) -> Any:
+    operands, changed, flags = jvp_of_while(primals, tangents, params, len(lanes))
+    total = len(flags)
+    n = total - len(lanes)
+    row_flags, k = flags[n:], sum(flags[:n])
+    moving_lanes = [axes for axes, nz in zip(lanes, row_flags, strict=True) if nz]
+    results = taped_while(*operands, **changed, lanes=(*lanes, *moving_lanes))
     carried, moving, count = results[:n], results[n : n + k], results[n + k]
-    tapes, t_tapes = results[n + k + 1 : n + k + 1 + len(lanes)], results[n + k + 1 + len(lanes) :]
-    spread = [*carried, *tapes, *moving, *t_tapes]
-    values, found = spread_tangents(spread, out_flags, total)
+    tapes, t_tapes = results[n + k + 1 : k + 1 + total], results[k + 1 + total :]
+    values, found = spread_tangents([*carried, *tapes, *moving, *t_tapes], flags, total)
     return (
         [*values[:n], count, *values[n:]],
-        [*found[:n], _tangent(COUNT_TYPE), *found[n:]],
+        [*found[:n], Zero(COUNT_TYPE.tangent_type()), *found[n:]],
     )
 
 
@@ -166,12 +129,9 @@ def _while_batch(
         return _lane_by_lane(taped_while, axis, operands, mapped, full)
     body, out = batch_jaxpr(body_jaxpr, axis, (*body_m, *flags), (*flags, *no_rows))
     cond_c, body_c, carry = while_parts(params, list(zip(operands, mapped, strict=True)))
-    values = [x if d is None else move_axis(x, d, 0) for x, d in (*cond_c, *body_c)]
-    values += [
-        axis_to_front(x, d, axis.size) if m else x for (x, d), m in zip(carry, flags, strict=True)
-    ]
     results = taped_while(
-        *values, cond_jaxpr=condition, body_jaxpr=body,
+        *at_front([*cond_c, *body_c]), *carry_at_front(carry, flags, axis),
+        cond_jaxpr=condition, body_jaxpr=body,
         lanes=_more_lanes(axis, lanes, out[n:]), **params,
     )  # fmt: skip
     axes = [0 if m else None for m in out]
@@ -318,7 +278,7 @@ def _split_scan(
         return _all_waits(eqn)
     params = eqn.params
     body, lanes = params["jaxpr"], params["lanes"]
-    consts_u, carry_u, rows_u = scan_parts(params, unknown[1:])
+    consts_u, carry_u, rows_u = roles_of(params).divide(unknown[1:])
     n, none, no_rows = len(carry_u), (False,) * len(body.in_avals), (False,) * len(lanes)
 
     def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -333,7 +293,7 @@ def _split_scan(
     if saveable is not save_everything:
         return _run_again(eqn, _pruned_scan, unknown_out)
     count, *rest = eqn.invars
-    consts, carry, tapes = scan_parts(params, rest)
+    consts, carry, tapes = roles_of(params).divide(rest)
     loop = _LoopSplit(
         eqn, parts, (*flags, *rows_u), list(consts_u), consts, carry, tapes, eqn.outvars, lanes,
         count, reverse=params["reverse"],
@@ -544,29 +504,21 @@ taped_while: Primitive = Primitive(
 
 
 def _scan_types(count: Any, *types: Any, jaxpr: ClosedJaxpr, lanes: Lanes, **params: Any) -> Any:
-    n = params["num_carry"]
-    outs = jaxpr.out_avals
-    return [*outs[:n], *_tapes_of(outs[n:], lanes)]
+    carry, rows = roles_of(params).divide_results(jaxpr.out_avals)
+    return [*carry, *_tapes_of(rows, lanes)]
 
 
 def _scan_evaluate(
     count: Any, *arrays: Any, jaxpr: ClosedJaxpr, reverse: bool, lanes: Lanes, **params: Any
 ) -> list[Any]:
-    consts, carry, tapes = scan_parts(params, arrays)
-    n, steps = len(carry), int(count)
-    types = scan_parts(params, jaxpr.in_avals)[2]
+    roles, steps = roles_of(params), int(count)
+    consts, carry, tapes = roles.divide(arrays)
     columns = [
         rows_in(handles, tape_of(t, np.shape(handles)), steps)
-        for handles, t in zip(tapes, types, strict=True)
+        for handles, t in zip(tapes, roles.divide(jaxpr.in_avals)[2], strict=True)
     ]
-    rows: list[Any] = []
-    for i in reversed(range(steps)) if reverse else range(steps):
-        results = evaluate_closed(jaxpr, *consts, *carry, *[np.asarray(c[i]) for c in columns])
-        carry = results[:n]
-        rows.append(results[n:])
-    if reverse:
-        rows.reverse()
-    made = _tapes_of(jaxpr.out_avals[n:], lanes)
+    carry, rows = folded(jaxpr, roles, consts, carry, columns, steps, reverse)
+    made = _tapes_of(roles.divide_results(jaxpr.out_avals)[1], lanes)
     return [*carry, *[stored([row[k] for row in rows], t) for k, t in enumerate(made)]]
 
 
@@ -574,42 +526,21 @@ def _scan_jvp(
     primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, lanes: Lanes, **params: Any
 ) -> Any:
     count, *rest = primals
-    p_consts, p_carry, p_tapes = scan_parts(params, rest)
-    t_consts, t_carry, t_tapes = scan_parts(params, list(tangents[1:]))
-    n, no_rows = len(p_carry), (False,) * len(lanes)
-    consts_nz = tuple(not is_zero(t) for t in t_consts)
-    rows_nz = tuple(not is_zero(t) for t in t_tapes)
 
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return jvp_jaxpr(jaxpr, (*consts_nz, *flags, *rows_nz), (*flags, *no_rows))[1][:n]
+    def run(
+        operands: list[Any], body: ClosedJaxpr, roles: Roles, flags: tuple[bool, ...]
+    ) -> list[Any]:
+        rows = flags[len(flags) - len(lanes) :]
+        moving = [axes for axes, nz in zip(lanes, rows, strict=True) if nz]
+        return _bound(count, operands, body, roles, params, (*lanes, *moving))
 
-    flags = fixed_point(step, tuple(not is_zero(t) for t in t_carry))
-    moved, out_flags = jvp_jaxpr(jaxpr, (*consts_nz, *flags, *rows_nz), (*flags, *no_rows))
-    given = [
-        [t for t in t_consts if not is_zero(t)],
-        [instantiate(t) for t, nz in zip(t_carry, flags, strict=True) if nz],
-        [t for t in t_tapes if not is_zero(t)],
-    ]
-    starts = np.cumsum([0, *map(len, (p_consts, p_carry, p_tapes, *given))]).tolist()
-    blocks = [range(starts[i], starts[i + 1]) for i in range(6)]
-    order_in = [i for b in (0, 3, 1, 4, 2, 5) for i in blocks[b]]
-    total, k = n + len(lanes), sum(flags)
-    order_out = [
-        *range(n), *range(total, total + k), *range(n, total),
-        *range(total + k, len(moved.out_avals)),
-    ]  # fmt: skip
-    results = taped_scan(
-        count, *p_consts, *given[0], *p_carry, *given[1], *p_tapes, *given[2],
-        jaxpr=reordered(moved, order_in, order_out),
-        num_consts=len(p_consts) + len(given[0]),
-        num_carry=n + k,
-        reverse=params["reverse"],
-        lanes=(*lanes, *[axes for axes, nz in zip(lanes, out_flags[n:], strict=True) if nz]),
-    )  # fmt: skip
-    restored: list[Any] = [None] * len(results)
-    for source, target in enumerate(order_out):
-        restored[target] = results[source]
-    return spread_tangents(restored, out_flags, total)
+    return jvp_of_fold(rest, tangents[1:], jaxpr, roles_of(params), run)
+
+
+def _bound(
+    count: Any, operands: list[Any], body: ClosedJaxpr, roles: Roles, params: Params, lanes: Lanes
+) -> list[Any]:
+    return taped_scan(count, *operands, jaxpr=body, lanes=lanes, **{**params, **roles.params()})
 
 
 def _scan_batch(
@@ -618,26 +549,11 @@ def _scan_batch(
     if mapped[0] is not None:
         full = {**params, "jaxpr": jaxpr, "lanes": lanes}
         return _lane_by_lane(taped_scan, axis, operands, mapped, full)
-    count = operands[0]
-    consts_m, carry_m, rows_m = (
-        tuple(d is not None for d in part) for part in scan_parts(params, mapped[1:])
-    )
-    n, no_rows = len(carry_m), (False,) * len(lanes)
-
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return batch_jaxpr(jaxpr, axis, (*consts_m, *flags, *rows_m), (*flags, *no_rows))[1][:n]
-
-    flags = fixed_point(step, carry_m)
-    body, out = batch_jaxpr(jaxpr, axis, (*consts_m, *flags, *rows_m), (*flags, *no_rows))
-    consts, carry, tapes = scan_parts(params, list(zip(operands[1:], mapped[1:], strict=True)))
-    values = [x if d is None else move_axis(x, d, 0) for x, d in consts]
-    values += [
-        axis_to_front(x, d, axis.size) if m else x for (x, d), m in zip(carry, flags, strict=True)
-    ]
-    values += [x if d is None else move_axis(x, d, 0) for x, d in tapes]
-    results = taped_scan(
-        count, *values, jaxpr=body, lanes=_more_lanes(axis, lanes, out[n:]), **params
-    )
+    count, *rest = operands
+    roles = roles_of(params)
+    values, body, out = batch_of_fold(axis, rest, mapped[1:], jaxpr, roles, rows_at=0)
+    more = _more_lanes(axis, lanes, roles.divide_results(out)[1])
+    results = taped_scan(count, *values, jaxpr=body, lanes=more, **params)
     return results, [0 if m else None for m in out]
 
 
@@ -646,67 +562,14 @@ def _scan_transpose(
 ) -> Any:
     if is_linear(count):
         raise ValueError("the number of steps of a loop cannot be a linear operand")
-    consts, carry, tapes = scan_parts(params, operands)
-    n = len(carry)
-    lin_consts, lin_tapes = [is_linear(x) for x in consts], [is_linear(x) for x in tapes]
-    ct_carry, ct_tapes = list(cts[:n]), list(cts[n:])
-    types_c, types_k, types_s = scan_parts(params, jaxpr.in_avals)
-    out_types = jaxpr.out_avals[n:]
-    nonzero = [not is_zero(ct) for ct in ct_tapes]
-    ct_const_types = [t.tangent_type() for t, lin in zip(types_c, lin_consts, strict=True) if lin]
-    ct_carry_types = [t.tangent_type() for t in types_k]
-    ct_row_types = [t.tangent_type() for t, nz in zip(out_types, nonzero, strict=True) if nz]
-    fixed_consts = [t for t, lin in zip(types_c, lin_consts, strict=True) if not lin]
-    fixed_rows = [t for t, lin in zip(types_s, lin_tapes, strict=True) if not lin]
-    counts = [len(fixed_consts), len(ct_const_types), len(ct_carry_types), len(ct_row_types)]
+    roles = roles_of(params)
+    made = tuple(x.shape for x in roles.divide(operands)[2] if is_linear(x))
+    back = {**params, "reverse": not params["reverse"]}
 
-    def backward(*values: Any) -> list[Any]:
-        at = np.cumsum([0, *counts])
-        fixed, sums, ks, ys = (list(values[at[i] : at[i + 1]]) for i in range(4))
-        fixed_iter, rows_iter, given_rows = iter(fixed), iter(values[at[4] :]), iter(ys)
-        inputs: list[Any] = [
-            LinearOperand(t) if lin else next(fixed_iter)
-            for t, lin in zip(types_c, lin_consts, strict=True)
-        ]
-        inputs += [LinearOperand(t) for t in types_k]
-        inputs += [
-            LinearOperand(t) if lin else next(rows_iter)
-            for t, lin in zip(types_s, lin_tapes, strict=True)
-        ]
-        given = ks + [
-            next(given_rows) if nz else _tangent(t)
-            for t, nz in zip(out_types, nonzero, strict=True)
-        ]
-        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, inputs, given)
-        c, k, s = scan_parts(params, found)
-        more = [ct for ct, lin in zip(c, lin_consts, strict=True) if lin]
-        total = [instantiate(add_tangents(a, b)) for a, b in zip(sums, more, strict=True)]
-        rows = [instantiate(ct) for ct, lin in zip(s, lin_tapes, strict=True) if lin]
-        return [*total, *map(instantiate, k), *rows]
+    def run(values: list[Any], body: ClosedJaxpr, roles: Roles) -> list[Any]:
+        return _bound(count, values, body, roles, back, made)
 
-    types = [*fixed_consts, *ct_const_types, *ct_carry_types, *ct_row_types, *fixed_rows]
-    body, body_consts = trace_to_jaxpr(backward, types)
-    results = taped_scan(
-        count,
-        *[x for x in consts if not is_linear(x)],
-        *[zeros(t) for t in ct_const_types],
-        *map(instantiate, ct_carry),
-        *[ct for ct in ct_tapes if not is_zero(ct)],
-        *[x for x in tapes if not is_linear(x)],
-        jaxpr=ClosedJaxpr(body, body_consts),
-        num_consts=len(fixed_consts),
-        num_carry=len(ct_const_types) + len(ct_carry_types),
-        reverse=not params["reverse"],
-        lanes=tuple(x.shape for x in tapes if is_linear(x)),
-    )
-    a, b = len(ct_const_types), len(ct_const_types) + len(ct_carry_types)
-    sums, ks, rows = iter(results[:a]), results[a:b], iter(results[b:])
-    return [
-        None,
-        *[next(sums) if lin else None for lin in lin_consts],
-        *[k if is_linear(x) else None for k, x in zip(ks, carry, strict=True)],
-        *[next(rows) if lin else None for lin in lin_tapes],
-    ]
+    return [None, *transpose_of_fold(cts, operands, jaxpr, roles, run)]
 
 
 def _scan_prune(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
@@ -714,34 +577,17 @@ def _scan_prune(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
 
 
 def _pruned_scan(used: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
-    """Carries stay for as long as something that is read depends on them."""
-    params, closed, lanes = eqn.params, eqn.params["jaxpr"], eqn.params["lanes"]
-    n = params["num_carry"]
     if not any(used):
         return None
-    rows = list(used[n:])
-
-    def step(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        _, used_in = drop_unused_equations(closed.jaxpr, [*carry, *rows])
-        return tuple(scan_parts(params, used_in)[1])
-
-    kept = fixed_point(step, tuple(used[:n]))
-    count, *operands = eqn.invars
-    tapes = len(operands) - n - params["num_consts"]
-    keep_in = [*(False,) * params["num_consts"], *kept, *(False,) * tapes]
-    body, used_in = drop_unused_equations(closed.jaxpr, [*kept, *rows], keep_in)
-    c, k, _ = scan_parts(params, used_in)
-    outs = [*kept, *rows]
+    params = eqn.params
+    count, *given = eqn.invars
+    kept, body, roles, operands = prune_of_fold(used, params["jaxpr"], roles_of(params), given)
+    rows = kept[len(kept) - len(params["lanes"]) :]
+    lanes = tuple(axes for axes, u in zip(params["lanes"], rows, strict=True) if u)
     return eqn.replace(
-        invars=[count, *[a for a, u in zip(operands, used_in, strict=True) if u]],
-        outvars=[v for v, u in zip(eqn.outvars, outs, strict=True) if u],
-        params={
-            **params,
-            "jaxpr": ClosedJaxpr(body, closed.consts),
-            "num_consts": sum(c),
-            "num_carry": sum(k),
-            "lanes": tuple(axes for axes, u in zip(lanes, rows, strict=True) if u),
-        },
+        invars=[count, *operands],
+        outvars=[v for v, k in zip(eqn.outvars, kept, strict=True) if k],
+        params={**params, "jaxpr": body, **roles.params(), "lanes": lanes},
     )
 
 

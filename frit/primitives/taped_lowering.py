@@ -23,8 +23,9 @@ from frit.primitives.comparison_and_bits import and_, ge, lt, ne
 from frit.primitives.conditionals import cond
 from frit.primitives.conversion import convert_element_type
 from frit.primitives.elementwise import add, sub
+from frit.primitives.loop_bodies import roles_of, while_parts
 from frit.primitives.scans import scan
-from frit.primitives.taped_loops import Lanes, scan_parts, taped_scan, taped_while, while_parts
+from frit.primitives.taped_loops import Lanes, taped_scan, taped_while
 from frit.primitives.tapes import (
     COUNT,
     chunk_of,
@@ -144,9 +145,9 @@ def _taped_while(
 def _taped_scan(
     count: Any, *operands: Any, jaxpr: ClosedJaxpr, lanes: Lanes, reverse: bool, **params: Any
 ) -> list[Any]:
-    fixed, carry, tapes = scan_parts(params, operands)
+    fixed, carry, tapes = roles_of(params).divide(operands)
     f, n = len(fixed), len(carry)
-    rows_in, rows_out = scan_parts(params, jaxpr.in_avals)[2], jaxpr.out_avals[n:]
+    rows_in, rows_out = roles_of(params).divide(jaxpr.in_avals)[2], jaxpr.out_avals[n:]
     size = chunk_of([*rows_in, *rows_out])
     g, t = 1 + f, 1 + len(tapes) + f
     one = _number(-1 if reverse else 1)

@@ -12,26 +12,23 @@ from typing import Any, TypeVar
 
 from frit.ir.jaxpr import (
     ClosedJaxpr,
-    Var,
     evaluate_closed,
     run_closed,
 )
 from frit.ir.primitive import Primitive
-from frit.ir.types import typeof
 from frit.primitives.bounds import without_checks
 from frit.primitives.calls import spread_tangents
 from frit.primitives.conditionals import choose_lanes
-from frit.primitives.loop_bodies import fixed_point, reordered
-from frit.primitives.reductions import reduce_or
-from frit.primitives.taped_loops import prune_while, split_while, while_parts
-from frit.transforms.batch import batch_jaxpr
-from frit.transforms.jvp import jvp_jaxpr
-from frit.transforms.linear import (
-    axis_to_front,
-    instantiate,
-    is_zero,
-    move_axis,
+from frit.primitives.loop_bodies import (
+    at_front,
+    carry_at_front,
+    fixed_point,
+    jvp_of_while,
+    while_parts,
 )
+from frit.primitives.reductions import reduce_or
+from frit.primitives.taped_loops import prune_while, split_while
+from frit.transforms.batch import batch_jaxpr
 from frit.transforms.trace import trace_to_jaxpr
 
 T = TypeVar("T")
@@ -44,36 +41,9 @@ def _while_evaluate(*arrays: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: An
     return carry
 
 
-def _while_jvp(
-    primals: Any, tangents: Any, *, cond_jaxpr: Any, body_jaxpr: Any, **params: Any
-) -> Any:
-    cond_consts, body_consts, carry = while_parts(params, primals)
-    _, t_consts, t_carry = while_parts(params, tangents)
-    consts_nz = tuple(not is_zero(t) for t in t_consts)
-
-    def step(flags: tuple[bool, ...]) -> tuple[bool, ...]:
-        return jvp_jaxpr(body_jaxpr, (*consts_nz, *flags), flags)[1]
-
-    flags = fixed_point(step, tuple(not is_zero(t) for t in t_carry))
-    moved, _ = jvp_jaxpr(body_jaxpr, (*consts_nz, *flags), flags)
-    given_consts = [t for t in t_consts if not is_zero(t)]
-    given_carry = [instantiate(t) for t, nz in zip(t_carry, flags, strict=True) if nz]
-    # (body consts, carry, tangents of consts, of carry) -> (consts + tangents, carry + tangents)
-    a, b, c = len(body_consts), len(carry), len(given_consts)
-    order_in = [
-        *range(a), *range(a + b, a + b + c), *range(a, a + b),
-        *range(a + b + c, a + b + c + len(given_carry)),
-    ]  # fmt: skip
-    body = reordered(moved, order_in, range(len(moved.out_avals)))
-    condition = cond_jaxpr.jaxpr
-    extra = [Var(typeof(t)) for t in given_carry]
-    widened = condition.replace(invars=[*condition.invars, *extra], debug_info=None)
-    results = while_(
-        *cond_consts, *body_consts, *given_consts, *carry, *given_carry,
-        cond_jaxpr=ClosedJaxpr(widened, cond_jaxpr.consts), body_jaxpr=body,
-        cond_nconsts=len(cond_consts), body_nconsts=a + c,
-    )  # fmt: skip
-    return spread_tangents(results, flags, b)
+def _while_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    operands, changed, flags = jvp_of_while(primals, tangents, params)
+    return spread_tangents(while_(*operands, **changed), flags, len(flags))
 
 
 def _while_batch(
@@ -92,11 +62,8 @@ def _while_batch(
     condition, (by_lane,) = batch_jaxpr(cond_jaxpr, axis, (*cond_m, *flags))
     body, _ = batch_jaxpr(body_jaxpr, axis, (*body_m, *flags), flags)
     cond_c, body_c, carry = while_parts(params, list(zip(operands, mapped, strict=True)))
-    cond_values = [x if d is None else move_axis(x, d, 0) for x, d in cond_c]
-    body_values = [x if d is None else move_axis(x, d, 0) for x, d in body_c]
-    carry_values = [
-        axis_to_front(x, d, axis.size) if m else x for (x, d), m in zip(carry, flags, strict=True)
-    ]
+    cond_values, body_values = at_front(cond_c), at_front(body_c)
+    carry_values = carry_at_front(carry, flags, axis)
     if by_lane:
         condition, body = without_checks(condition), without_checks(body)
         for effect in _while_effects(cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr):
