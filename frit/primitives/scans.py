@@ -7,7 +7,7 @@ scan : (*constants, *carry, *stacks) -> (*carry, *stacked outputs)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from frit.primitives.loop_bodies import (
     transpose_of_fold,
 )
 from frit.transforms.split import Saveable, Split, save_everything, split_closed
-
-T = TypeVar("T")
 
 
 def _scan_types(*types: Any, jaxpr: ClosedJaxpr, length: Any, **params: Any) -> list[Any]:

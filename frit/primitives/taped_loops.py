@@ -17,23 +17,20 @@ after the other. `count` is an int32; more steps than it can tell are an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from frit.ir.jaxpr import (
     ClosedJaxpr,
     JaxprEqn,
-    Literal,
     Var,
     drop_unused_equations,
     evaluate_closed,
-    new_equation,
-    run_closed,
 )
 from frit.ir.primitive import Params, Primitive, absent
 from frit.ir.types import ShapedArray, typeof
-from frit.primitives.calls import closed_call, spread_tangents
+from frit.primitives.calls import spread_tangents
 from frit.primitives.loop_bodies import (
     Roles,
     at_front,
@@ -48,6 +45,7 @@ from frit.primitives.loop_bodies import (
     transpose_of_fold,
     while_parts,
 )
+from frit.primitives.loop_splits import Lanes, LoopSplit, all_waits, parts_of, run_again
 from frit.primitives.scans import scan
 from frit.primitives.tapes import COUNT, COUNT_TYPE, rows_in, stored, tape_of
 from frit.transforms.batch import batch_jaxpr, names_axis
@@ -56,19 +54,12 @@ from frit.transforms.linear import (
     is_linear,
     move_axis,
 )
-from frit.transforms.split import Saveable, Split, SplitClosed, save_everything, split_closed
+from frit.transforms.split import Saveable, Split, save_everything, split_closed
 from frit.transforms.trace import trace_to_jaxpr
-
-T = TypeVar("T")
-Lanes = tuple[tuple[Any, ...], ...]
 
 
 def _tapes_of(rows: Sequence[ShapedArray], lanes: Lanes) -> list[ShapedArray]:
     return [tape_of(row, axes) for row, axes in zip(rows, lanes, strict=True)]
-
-
-def _tangent(aval: Any) -> Zero:
-    return Zero(aval.tangent_type())
 
 
 # ------------------------------------------------------------------------------------ taped_while
@@ -242,19 +233,21 @@ def split_while(
         condition, (*cond_u, *flags), (False,) * len(condition.in_avals)
     ).unknown_out[0]
     if condition_unknown or all(flags):
-        return _all_waits(eqn)
-    parts = _parts_of(body, (*body_u, *flags), (*flags, *no_rows))
+        return all_waits(eqn)
+    parts = parts_of(body, (*body_u, *flags), (*flags, *no_rows))
     outs = list(parts.unknown_out)
     unknown_out = [*outs[:n], False, *outs[n:]] if "lanes" in params else outs
     if saveable is not save_everything:
-        return _run_again(eqn, _pruned_while, unknown_out)
+        return run_again(eqn, _pruned_while, unknown_out)
     cond_c, body_c, carry = while_parts(params, eqn.invars)
     kept = [not u for u in flags]
     cond_jaxpr, _ = drop_unused_equations(condition.jaxpr, [True], [*(True,) * len(cond_c), *kept])
     counted = "lanes" in params
     count = eqn.outvars[n] if counted else Var(COUNT_TYPE)
     results = [*eqn.outvars[:n], *eqn.outvars[n + 1 :]] if counted else eqn.outvars
-    loop = _LoopSplit(eqn, parts, flags, list(body_u), body_c, carry, [], results, lanes, count)
+    loop = LoopSplit(
+        eqn, parts, flags, list(body_u), body_c, carry, [], results, lanes, count, taped_scan
+    )
 
     def known(consts: list[Any], moving: list[Any], tapes: list[Any]) -> list[Any]:
         return [*cond_c, *consts, *moving]
@@ -275,7 +268,7 @@ def _split_scan(
     eqn: JaxprEqn, unknown: list[bool], needed: list[bool], saveable: Saveable
 ) -> Split:
     if unknown[0]:
-        return _all_waits(eqn)
+        return all_waits(eqn)
     params = eqn.params
     body, lanes = params["jaxpr"], params["lanes"]
     consts_u, carry_u, rows_u = roles_of(params).divide(unknown[1:])
@@ -288,15 +281,15 @@ def _split_scan(
         ]
 
     flags = fixed_point(step, tuple(carry_u))
-    parts = _parts_of(body, (*consts_u, *flags, *rows_u), (*flags, *no_rows))
+    parts = parts_of(body, (*consts_u, *flags, *rows_u), (*flags, *no_rows))
     unknown_out = list(parts.unknown_out)
     if saveable is not save_everything:
-        return _run_again(eqn, _pruned_scan, unknown_out)
+        return run_again(eqn, _pruned_scan, unknown_out)
     count, *rest = eqn.invars
     consts, carry, tapes = roles_of(params).divide(rest)
-    loop = _LoopSplit(
+    loop = LoopSplit(
         eqn, parts, (*flags, *rows_u), list(consts_u), consts, carry, tapes, eqn.outvars, lanes,
-        count, reverse=params["reverse"],
+        count, taped_scan, reverse=params["reverse"],
     )  # fmt: skip
 
     def known(consts: list[Any], moving: list[Any], tapes: list[Any]) -> list[Any]:
@@ -309,180 +302,6 @@ def _split_scan(
         }  # fmt: skip
 
     return loop.split(taped_scan, known, known_params, True, unknown_out)
-
-
-def _parts_of(body: ClosedJaxpr, unknown: tuple[bool, ...], forced: tuple[bool, ...]) -> Any:
-    """The split of a body whose waiting side makes what is unknown and nothing else."""
-    none = (False,) * len(unknown)
-    found = split_closed(body, unknown, none, forced, forced)
-    return split_closed(body, unknown, none, found.unknown_out, found.unknown_out)
-
-
-def _all_waits(eqn: JaxprEqn) -> Split:
-    everything = [True] * len(eqn.outvars)
-    return Split(None, eqn, everything, everything)
-
-
-def _run_again(eqn: JaxprEqn, pruned: Any, unknown_out: list[bool]) -> Split:
-    """What is known runs in a loop of its own now; the whole loop runs when the rest is known."""
-    first = pruned([not u for u in unknown_out], eqn)
-    outvars = [v if u else Var(v.aval) for v, u in zip(eqn.outvars, unknown_out, strict=True)]
-    return Split(first, eqn.replace(outvars=outvars), list(unknown_out), list(unknown_out))
-
-
-class _LoopSplit:
-    """Builds the two loops of a split one.
-
-    Residuals that never change are passed as constants, or computed once before the loop; the rest
-    go to tapes, but for those that are on one already. flags: which carries and rows are unknown.
-    """
-
-    def __init__(
-        self, eqn: JaxprEqn, parts: SplitClosed, flags: Sequence[bool], consts_u: list[bool],
-        consts: list[Any], carry: list[Any], tapes: list[Any], results: Sequence[Var],
-        lanes: Lanes, count: Any, reverse: bool = False,
-    ) -> None:  # fmt: skip
-        self.eqn, self.parts, self.count, self.reverse = eqn, parts, count, reverse
-        n = len(carry)
-        self.consts_u, self.carry_u, self.tapes_u = consts_u, list(flags[:n]), list(flags[n:])
-        self.consts, self.carry, self.tapes = consts, carry, tapes
-        self.results, self.lanes = list(results), lanes
-        self.operands = [*consts, *carry, *tapes]
-
-    def split(
-        self, primitive: Primitive, known: Any, known_params: Any, is_scan: bool,
-        unknown_out: list[bool],
-    ) -> Split:  # fmt: skip
-        """primitive: of the loop that runs now; known, known_params: its operands and params."""
-        parts, n = self.parts, len(self.carry)
-        first_row = len(self.consts) + n
-        outs = parts.unknown_out
-        done = [v for v, u in zip(self.results, outs, strict=True) if not u]
-        carried = sum(not u for u in outs[:n])
-        body = parts.known.jaxpr
-        unknown = [*self.consts_u, *self.carry_u, *self.tapes_u]
-        inputs = dict(zip([i for i, u in enumerate(unknown) if not u], body.invars, strict=True))
-        count = len(done)
-        places: dict[str, Any] = {
-            "in": inputs, "out": body.outvars[:count], "new": body.outvars[count:]
-        }  # fmt: skip
-        inside = [places[kind][i] for kind, i in parts.sources]
-        fixed_inputs = [inputs[i] for i, u in enumerate(self.consts_u) if not u]
-        fixed = _invariant(body, fixed_inputs)
-        passed: dict[int, Any] = {}  # residual -> what it is outside of the loop
-        hoisted: list[int] = []
-        on_tape: dict[int, Any] = {}
-        fresh: list[int] = []
-        for k, (kind, i) in enumerate(parts.sources):
-            if kind == "in" and i < len(self.consts):
-                passed[k] = self.consts[i]
-            elif kind == "in" and i >= first_row:
-                on_tape[k] = self.operands[i]
-            elif kind == "out" and i >= carried:
-                on_tape[k] = done[i]
-            elif inside[k] in fixed:
-                hoisted.append(k)
-            else:
-                fresh.append(k)
-        for k in hoisted:
-            passed[k] = Var(parts.residual_types[k].strip_weak_type())
-        for k in fresh:
-            on_tape[k] = Var(tape_of(parts.residual_types[k].strip_weak_type(), ()))
-        made_lanes = (
-            *[axes for axes, u in zip(self.lanes, outs[n:], strict=True) if not u],
-            *[() for _ in fresh],
-        )
-        row_vars = [inside[k] for k in fresh]
-        known_body = ClosedJaxpr(
-            body.replace(outvars=[*body.outvars[:count], *row_vars], debug_info=None),
-            parts.known.consts,
-        )
-        consts = [a for a, u in zip(self.consts, self.consts_u, strict=True) if not u]
-        moving = [a for a, u in zip(self.carry, self.carry_u, strict=True) if not u]
-        tapes = [a for a, u in zip(self.tapes, self.tapes_u, strict=True) if not u]
-        operands = known(consts, moving, tapes)
-        params = known_params(known_body, len(consts), made_lanes)
-        made = [*done[:carried], *([] if is_scan else [self.count]), *done[carried:]]
-        made += [on_tape[k] for k in fresh]
-        first = new_equation(operands, made, primitive, params, self.eqn.source_info)
-        if hoisted:
-            before = ClosedJaxpr(
-                body.replace(
-                    invars=fixed_inputs,
-                    outvars=[inside[k] for k in hoisted],
-                    eqns=[e for e in body.eqns if all(v in fixed for v in e.outvars)],
-                    debug_info=None,
-                ),
-                parts.known.consts,
-            )
-            first = _with_hoisted(first, before, consts, [passed[k] for k in hoisted])
-        if not any(unknown_out):
-            return Split(first, None, list(unknown_out), list(unknown_out))
-        second = self.waiting(passed, on_tape)
-        return Split(first, second, list(unknown_out), list(unknown_out))
-
-    def waiting(self, passed: dict[int, Any], on_tape: dict[int, Any]) -> JaxprEqn:
-        parts, n = self.parts, len(self.carry)
-        jaxpr = parts.waiting.jaxpr
-        residuals, inputs = jaxpr.invars[: len(parts.sources)], jaxpr.invars[len(parts.sources) :]
-        a, b = sum(self.consts_u), sum(self.consts_u) + sum(self.carry_u)
-        body = jaxpr.replace(
-            invars=[
-                *[residuals[k] for k in passed], *inputs[:a], *inputs[a:b],
-                *[residuals[k] for k in on_tape], *inputs[b:],
-            ],
-            debug_info=None,
-        )  # fmt: skip
-        consts = [x for x, u in zip(self.consts, self.consts_u, strict=True) if u]
-        moving = [x for x, u in zip(self.carry, self.carry_u, strict=True) if u]
-        tapes = [x for x, u in zip(self.tapes, self.tapes_u, strict=True) if u]
-        outs = parts.unknown_out
-        params = {
-            "jaxpr": ClosedJaxpr(body, parts.waiting.consts),
-            "num_consts": len(passed) + len(consts),
-            "num_carry": len(moving),
-            "reverse": self.reverse,
-            "lanes": tuple(axes for axes, u in zip(self.lanes, outs[n:], strict=True) if u),
-        }
-        operands = [self.count, *passed.values(), *consts, *moving, *on_tape.values(), *tapes]
-        results = [v for v, u in zip(self.results, outs, strict=True) if u]
-        return new_equation(operands, results, taped_scan, params, self.eqn.source_info)
-
-
-def _invariant(jaxpr: Any, constants: Sequence[Var]) -> set[Var]:
-    """The variables of a body that depend on its constants only, but for those themselves."""
-    same = {*constants, *jaxpr.constvars}
-    found: set[Var] = set()
-    for eqn in jaxpr.eqns:
-        if not eqn.effects and all(isinstance(a, Literal) or a in same for a in eqn.invars):
-            same.update(eqn.outvars)
-            found.update(eqn.outvars)
-    return found
-
-
-def _with_hoisted(
-    loop: JaxprEqn, before: ClosedJaxpr, constants: list[Any], results: list[Var]
-) -> JaxprEqn:
-    """One equation for a loop and for what is computed once before it."""
-    operands = list(dict.fromkeys(a for a in (*loop.invars, *constants) if isinstance(a, Var)))
-    pruned, used = drop_unused_equations(before.jaxpr, [True] * len(results))
-    before = ClosedJaxpr(pruned, before.consts)
-    needed = [a for a, u in zip(constants, used, strict=True) if u]
-
-    def run(*values: Any) -> list[Any]:
-        given = dict(zip(operands, values, strict=True))
-
-        def read(atom: Any) -> Any:
-            return atom.val if isinstance(atom, Literal) else given[atom]
-
-        once = run_closed(before, *map(read, needed))
-        return [*loop.primitive(*map(read, loop.invars), **loop.params), *once]
-
-    jaxpr, consts = trace_to_jaxpr(run, [v.aval for v in operands])
-    closed = ClosedJaxpr(jaxpr, consts)
-    return new_equation(
-        operands, [*loop.outvars, *results], closed_call, {"jaxpr": closed}, loop.source_info
-    )
 
 
 taped_while: Primitive = Primitive(

@@ -8,7 +8,7 @@ For reverse mode it is split into a `taped_while` and a `taped_scan`.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from frit.ir.jaxpr import (
     ClosedJaxpr,
@@ -30,8 +30,6 @@ from frit.primitives.reductions import reduce_or
 from frit.primitives.taped_loops import prune_while, split_while
 from frit.transforms.batch import batch_jaxpr
 from frit.transforms.trace import trace_to_jaxpr
-
-T = TypeVar("T")
 
 
 def _while_evaluate(*arrays: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> list[Any]:

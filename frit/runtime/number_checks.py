@@ -30,6 +30,7 @@ from frit.ir.jaxpr import (
     storage_of,
     subjaxprs,
 )
+from frit.primitives.loop_bodies import roles_of, while_parts
 
 _Test = Callable[[Any], np.ndarray]
 
@@ -280,32 +281,27 @@ def _in_branch(eqn: JaxprEqn, operands: Sequence[Any], kind: str) -> _Origin | N
 
 
 def _in_scan(eqn: JaxprEqn, operands: Sequence[Any], kind: str) -> _Origin | None:
-    params = eqn.params
-    consts, carries = params["num_consts"], params["num_carry"]
-    fixed, carry = list(operands[:consts]), list(operands[consts : consts + carries])
-    stacks = operands[consts + carries :]
+    params, roles = eqn.params, roles_of(eqn.params)
+    fixed, carry, stacks = roles.divide(operands)
     turns = range(params["length"])
     for turn in reversed(turns) if params["reverse"] else turns:
         given = [*fixed, *carry, *[s[turn] for s in stacks]]
         results = evaluate_closed(params["jaxpr"], *given)
         if any(_bad(kind, r).any() for r in results):
             return _Replay(params["jaxpr"], given, kind).origin()
-        carry = results[:carries]
+        carry = roles.divide_results(results)[0]
     return None
 
 
 def _in_while(eqn: JaxprEqn, operands: Sequence[Any], kind: str) -> _Origin | None:
     params = eqn.params
-    of_condition, of_body = params["cond_nconsts"], params["body_nconsts"]
-    known = operands[:of_condition]
-    fixed = operands[of_condition : of_condition + of_body]
-    carry = list(operands[of_condition + of_body :])
+    known, fixed, carry = while_parts(params, operands)
     while evaluate_closed(params["cond_jaxpr"], *known, *carry)[0]:
         given = [*fixed, *carry]
         carry = evaluate_closed(params["body_jaxpr"], *given)
         if any(_bad(kind, r).any() for r in carry):
             found = _Replay(params["body_jaxpr"], given, kind).origin()
-            return _moved(found, lambda number: number + of_condition)
+            return _moved(found, lambda number: number + len(known))
     return None
 
 
