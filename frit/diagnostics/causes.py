@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,21 +110,27 @@ def _structure(function: Any, now: CacheKey, before: CacheKey) -> list[Cause]:
         return [Cause("structure", f"{subject}: {names[0]} → {names[1]}", subject)]
     found = []
     for path, a, b, _ in trees.equality_errors(first, second):
-        subject = f"structure of `{_argument_at(function, path, now)}`"
+        static = [mark for mark, _ in now.static if isinstance(mark, int)]
+        subject = f"structure of `{argument_at(function, path, static)}`"
         found.append(Cause("structure", f"{subject}: {_plain(a)} → {_plain(b)}", subject))
     return found or [Cause("structure", "structure of the arguments")]
 
 
-def _argument_at(function: Any, path: Any, key: CacheKey) -> str:
-    """The argument, and the place in it, of a path in (args, kwargs)."""
+def argument_at(function: Any, path: Any, static: Iterable[int] = ()) -> str:
+    """What `function` calls the argument, and the place in it, at a path in (args, kwargs).
+
+    static: positions of the arguments that args lacks.
+    """
     where, *rest = path
-    if where.idx == 1 or not rest:
-        return trees.keystr(tuple(rest))
-    static = {mark for mark, _ in key.static if isinstance(mark, int)}
-    names = [n for i, n in enumerate(_parameter_names(function)) if i not in static]
-    number = rest[0].idx
-    name = names[number] if number < len(names) else f"argument number {number}"
-    return name + trees.keystr(tuple(rest[1:]))
+    if not rest:
+        return ""
+    first, *within = rest
+    if where.idx == 1:
+        name = str(getattr(first, "key", first))
+    else:
+        names = [n for i, n in enumerate(_parameter_names(function)) if i not in static]
+        name = names[first.idx] if first.idx < len(names) else f"number {first.idx}"
+    return name + trees.keystr(tuple(within))
 
 
 def _plain(text: str) -> str:

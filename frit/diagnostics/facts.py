@@ -161,12 +161,3 @@ def reason_text(refusal: Refusal, *, in_body: bool = False) -> str:
             return "it is a result of the body, and goes to the next turn or out of it"
         return READERS.get(refusal.reader, f"a {refusal.reader} needs it in memory")
     return REASONS[refusal.reason].format(found=refusal.found, allowed=refusal.allowed)
-
-
-def size_text(count: float) -> str:
-    """Bytes for people: `12.3 KiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError

@@ -35,9 +35,9 @@ from frit.diagnostics.facts import (
     Stage,
     Step,
     reason_text,
-    size_text,
 )
 from frit.diagnostics.listings import llvm_of, machine_code_of
+from frit.diagnostics.quantities import plural, size_text
 from frit.diagnostics.work import Work, work_of_function, work_of_library
 from frit.ir.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from frit.optimize.passes import count_equations
@@ -309,21 +309,17 @@ def _stages(call: Call, subject: Compilation, notes: Notes, steps: list[Step]) -
     loops = sum(print_function(f).count("\n") + 1 for f in subject.functions.values())
     executable = subject.executable
     sizes = {
-        "optimized": _plural(count_equations(subject.jaxpr), "equation"),
-        "kernels": f"{_plural(len(kernels), 'kernel')}, {_plural(len(calls), 'step')}",
-        "loops": _plural(loops, "line"),
+        "optimized": plural(count_equations(subject.jaxpr), "equation"),
+        "kernels": f"{plural(len(kernels), 'kernel')}, {plural(len(calls), 'step')}",
+        "loops": plural(loops, "line"),
         "buffers": f"arena of {size_text(executable.arena_bytes)}",
-        "llvm": _plural(subject.text.count("\n"), "line"),
+        "llvm": plural(subject.text.count("\n"), "line"),
         "asm": f"object of {size_text(executable.code_bytes)}",
     }
     return [
-        Stage("jaxpr", call.trace_seconds, _plural(count_equations(call.closed.jaxpr), "equation")),
+        Stage("jaxpr", call.trace_seconds, plural(count_equations(call.closed.jaxpr), "equation")),
         *(Stage(name, seconds[name], sizes.get(name, "")) for name in seconds),
     ]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _rewrite(rule: Any, count: int) -> Rewrite:

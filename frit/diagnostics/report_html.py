@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from frit.diagnostics import report_text
-from frit.diagnostics.facts import COMPOSITE, Edge, Facts, Source, Step, size_text
+from frit.diagnostics.facts import COMPOSITE, Edge, Facts, Source, Step
 from frit.diagnostics.graph_layout import layered
 from frit.diagnostics.page import (
     Markup,
@@ -26,7 +26,8 @@ from frit.diagnostics.page import (
 from frit.diagnostics.page import (
     facts as fact_list,
 )
-from frit.diagnostics.report_text import count_text, depth_of, share_text, time_text
+from frit.diagnostics.quantities import count_text, size_text, time_text
+from frit.diagnostics.report_text import depth_of, share_text
 
 BOX = (168.0, 44.0)
 GAP = 34.0

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frit.diagnostics.facts import COMPOSITE, Facts, Step, size_text
+from frit.diagnostics.facts import COMPOSITE, Facts, Step
+from frit.diagnostics.quantities import count_text, size_text, time_text
 
 WIDTH = 100
 
@@ -23,22 +24,6 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     note: str = ""
-
-
-def time_text(seconds: float) -> str:
-    """Seconds for people: `12.3 µs`."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}" if seconds < 1000 else f"{seconds:.0f} s"
-    return f"{1e9 * seconds:.0f} ns"
-
-
-def count_text(count: float) -> str:
-    """A number for people: `1.2 M`."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.3g} {letter}"
-    return f"{count:.0f}"
 
 
 def share_text(share: float | None) -> str:

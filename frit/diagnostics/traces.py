@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from frit import errors
 from frit.diagnostics.causes import causes_of
-from frit.ir.jaxpr import ClosedJaxpr
+from frit.diagnostics.quantities import plural, size_text, time_text
 from frit.runtime.cache import Entry, FunctionTraces
 from frit.runtime.execute import known_program
 
-_LARGE = 10_000_000  # bytes of captured arrays from which on they are mentioned
+LARGE = 10_000_000  # bytes of captured arrays from which on they are mentioned
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class TraceReport:
 
     def text(self) -> str:
         """The report as plain text."""
-        lines = [f"{self.function}: {_count(len(self.traces), 'trace')}, {self.hits} hits"]
+        lines = [f"{self.function}: {plural(len(self.traces), 'trace')}, {self.hits} hits"]
         for t in self.traces:
             lines.append(f"#{t.number}  {'; '.join(t.causes)}")
             lines.append(f"    {_measures(t)}")
             lines += [f"    unguarded read of {text}" for text in t.unguarded]
-            if t.captured_bytes > _LARGE:
+            if t.captured_bytes > LARGE:
                 lines.append(f"    {_megabytes(t.captured_bytes)} of arrays are captured")
         return "\n".join(lines)
 
@@ -80,7 +80,7 @@ class TraceReport:
         """The report as a table of rich."""
         from rich.table import Table
 
-        title = f"{self.function}: {_count(len(self.traces), 'trace')}, {self.hits} hits"
+        title = f"{self.function}: {plural(len(self.traces), 'trace')}, {self.hits} hits"
         table = Table(title=title, title_justify="left")
         for name, justify in (
             ("#", "right"), ("cause", "left"), ("trace", "right"), ("compile", "right"),
@@ -89,11 +89,11 @@ class TraceReport:
             table.add_column(name, justify=justify)  # type: ignore[arg-type]
         for t in self.traces:
             notes = [*t.causes, *(f"unguarded read of {text}" for text in t.unguarded)]
-            if t.captured_bytes > _LARGE:
+            if t.captured_bytes > LARGE:
                 notes.append(f"{_megabytes(t.captured_bytes)} of arrays are captured")
             table.add_row(
-                str(t.number), "\n".join(notes), _milliseconds(t.trace_seconds),
-                _milliseconds(t.compile_seconds or None), _bytes(t.code_bytes), str(t.hits),
+                str(t.number), "\n".join(notes), time_text(t.trace_seconds),
+                _known(t.compile_seconds, time_text), _known(t.code_bytes, size_text), str(t.hits),
             )  # fmt: skip
         return table
 
@@ -101,7 +101,7 @@ class TraceReport:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<TraceReport of {self.function}: {_count(len(self.traces), 'trace')}>"
+        return f"<TraceReport of {self.function}: {plural(len(self.traces), 'trace')}>"
 
     def __rich__(self) -> Any:
         return self.table()
@@ -128,41 +128,26 @@ def _facts(function: Any, entry: Entry, entries: Sequence[Entry]) -> TraceFacts:
         hits=entry.hits,
         guards=tuple(dict.fromkeys(g.label for g in entry.guards.guards)),
         unguarded=entry.guards.unguarded,
-        captured_bytes=captured_bytes(entry.closed),
+        captured_bytes=sum(x.nbytes for x in entry.arrays()),
     )
 
 
-def captured_bytes(closed: ClosedJaxpr) -> int:
-    """Bytes of the arrays that a trace closed over."""
-    return sum(getattr(c, "nbytes", 0) for c in closed.consts)
-
-
 def _measures(t: TraceFacts) -> str:
-    parts = [f"{_count(t.equations, 'equation')}, traced in {_milliseconds(t.trace_seconds)}"]
+    parts = [f"{plural(t.equations, 'equation')}, traced in {time_text(t.trace_seconds)}"]
     if t.stage_seconds:
         slowest = max(t.stage_seconds, key=lambda name: t.stage_seconds[name])
         share = t.stage_seconds[slowest] / t.compile_seconds
-        parts.append(
-            f"compiled in {_milliseconds(t.compile_seconds)} ({share:.0%} in stage {slowest})"
-        )
+        parts.append(f"compiled in {time_text(t.compile_seconds)} ({share:.0%} in stage {slowest})")
     if t.code_bytes is not None:
-        parts.append(f"{_bytes(t.code_bytes)} of code")
-    parts.append(f"{_count(t.hits, 'hit')} since")
+        parts.append(f"{size_text(t.code_bytes)} of code")
+    parts.append(f"{plural(t.hits, 'hit')} since")
     if t.guards:
-        parts.append(_count(len(t.guards), "guard"))
+        parts.append(plural(len(t.guards), "guard"))
     return ", ".join(parts)
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds * 1e3:.1f} ms"
-
-
-def _bytes(n: int | None) -> str:
-    return "" if n is None else f"{n / 1024:.1f} KiB"
+def _known(quantity: Any, text: Callable[[Any], str]) -> str:
+    return text(quantity) if quantity else ""
 
 
 def _megabytes(n: int) -> str:

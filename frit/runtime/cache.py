@@ -98,6 +98,11 @@ class Entry:
     hits: int = 0
     extra: dict[str, Any] = field(default_factory=dict)  # what callers keep with the trace
 
+    def arrays(self) -> list[Any]:
+        """The arrays that the trace closed over, within its jaxpr or as its operands."""
+        held = (*self.closed.consts, *self.captured)
+        return [x for x in held if isinstance(getattr(x, "nbytes", None), int)]
+
     def captures_tracers(self) -> bool:
         return any(isinstance(x, At) for x in self.captured)
 

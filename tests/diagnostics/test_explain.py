@@ -10,8 +10,7 @@ import rich.console
 import frit
 import frit.numpy as jnp
 from frit import lax
-from frit.diagnostics.facts import size_text
-from frit.diagnostics.report_text import time_text
+from frit.diagnostics.quantities import size_text, time_text
 
 HERE = pathlib.Path(__file__).name
 X = jnp.ones((64, 32))

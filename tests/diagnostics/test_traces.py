@@ -5,6 +5,7 @@ import io
 import json
 import logging
 
+import numpy as np
 import pytest
 import rich.console
 
@@ -118,9 +119,11 @@ def test_what_is_not_guarded_is_listed():
     assert "unguarded read of closure variable `handler`" in str(f.explain())
 
 
-def test_large_captured_arrays_are_mentioned():
-    table = jnp.ones(3_000_000)
-    f = frit.jit(lambda i: table[i])
+@pytest.mark.parametrize("module", [jnp, np])
+def test_large_captured_arrays_are_mentioned(module):
+    """Those within the trace, and those of NumPy, which are read at each call."""
+    table = module.ones(3_000_000, "float32")
+    f = frit.jit(lambda i: jnp.asarray(table)[i])
     f(1)
     assert "12 MB of arrays are captured" in str(f.explain())
 

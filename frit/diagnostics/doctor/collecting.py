@@ -28,7 +28,7 @@ import numpy as np
 
 from frit import errors, trees
 from frit.config import captures, enable_x64
-from frit.diagnostics.causes import causes_of, marked
+from frit.diagnostics.causes import argument_at, causes_of, marked
 from frit.diagnostics.doctor.observed import (
     Calls,
     Captured,
@@ -39,6 +39,7 @@ from frit.diagnostics.doctor.observed import (
     Trace,
     Unhashable,
 )
+from frit.diagnostics.traces import LARGE
 from frit.ir import dtypes
 from frit.ir.primitive import bottom_interpreter, current_interpreter
 from frit.ir.types import typeof
@@ -46,8 +47,6 @@ from frit.runtime import events
 from frit.runtime.cache import Entry, FunctionTraces, static_value
 from frit.runtime.guards import Change
 from frit.runtime.users import is_library_file
-
-LARGE = 10_000_000  # bytes of a captured array from which on it is mentioned
 
 
 class _Thread(threading.local):
@@ -248,7 +247,7 @@ class Examination:
             return
         for path, x in trees.flatten_with_path((args, kwargs))[0]:
             if isinstance(x, np.ndarray) and x.dtype in _WIDE:
-                what = f"{_argument(function, path)} of {place.name}"
+                what = f"argument `{argument_at(function, path)}` of {place.name}"
                 self._see_narrowing(x.dtype, dtypes.canonicalize(x.dtype), what, x)
 
     def _see_frozen(self, function: Any, place: Place) -> None:
@@ -287,29 +286,15 @@ def _count_lost(value: Any, found: Any) -> int:
         return int(np.count_nonzero(np.isfinite(value) & ~np.isfinite(value.astype(found))))
 
 
-def _argument(function: Any, path: Any) -> str:
-    """An argument, and the place in it, of a path in (args, kwargs)."""
-    where, *rest = path
-    code = code_of(function)
-    names = () if code is None else code.co_varnames[: code.co_argcount]
-    if where.idx == 0 and rest:
-        first = 1 if isinstance(unwrapped(function), MethodType) else 0
-        number = rest[0].idx + first
-        name = names[number] if number < len(names) else f"number {rest[0].idx}"
-        return f"argument `{name}{trees.keystr(tuple(rest[1:]))}`"
-    return f"argument `{getattr(rest[0], 'key', rest[0])}{trees.keystr(tuple(rest[1:]))}`"
-
-
 def _static(value: Any) -> Static:
     return Static(type(value).__qualname__, type(value).__eq__ is object.__eq__)
 
 
 def _large_arrays(entry: Entry, function: Any) -> Iterator[Captured]:
-    for x in (*entry.closed.consts, *entry.captured):
-        size = getattr(x, "nbytes", 0)
-        if isinstance(size, int) and size > LARGE:
+    for x in entry.arrays():
+        if x.nbytes > LARGE:
             text = typeof(x).str_short(short_dtypes=True)
-            yield Captured(id(x), text, size, _label_of(x, entry, function))
+            yield Captured(id(x), text, x.nbytes, _label_of(x, entry, function))
 
 
 def _label_of(array: Any, entry: Entry, function: Any) -> str:

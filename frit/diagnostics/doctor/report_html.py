@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from frit.diagnostics.doctor.report_text import (
     cells_of,
-    count_text,
     headline,
     mark,
     time_text,
@@ -24,6 +23,7 @@ from frit.diagnostics.page import (
     table,
     tiles,
 )
+from frit.diagnostics.quantities import plural
 
 if TYPE_CHECKING:
     from frit.diagnostics.doctor.finding import Finding
@@ -58,9 +58,9 @@ def _summary(report: DoctorReport) -> Markup:
     figures = tiles(
         (
             ("in all", time_text(report.seconds), f"exit status {report.status}"),
-            ("tracing", time_text(report.trace_seconds), count_text(traces, "trace")),
+            ("tracing", time_text(report.trace_seconds), plural(traces, "trace")),
             ("compiling", time_text(report.compile_seconds), f"{needless} recompiles"),
-            ("running", time_text(report.run_seconds), count_text(calls, "call")),
+            ("running", time_text(report.run_seconds), plural(calls, "call")),
             ("could be saved", time_text(report.saved_seconds), "of tracing and compiling"),
             ("may be wrong", str(wrong), "findings"),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from frit.diagnostics import report_text
+from frit.diagnostics import quantities
+from frit.diagnostics.quantities import plural
 
 if TYPE_CHECKING:
     from frit.diagnostics.doctor.finding import Finding
@@ -18,7 +19,7 @@ _MARKS = {"wrong": "results may be wrong", "slow": "costs time", "note": "good t
 
 def time_text(seconds: float) -> str:
     """Seconds for people; nothing is `0 s`."""
-    return report_text.time_text(seconds) if seconds else "0 s"
+    return quantities.time_text(seconds) if seconds else "0 s"
 
 
 def headline(report: DoctorReport) -> str:
@@ -29,7 +30,7 @@ def headline(report: DoctorReport) -> str:
     return (
         f"{time_text(report.seconds)} in all: tracing {time_text(report.trace_seconds)}, "
         f"compiling {time_text(report.compile_seconds)}, "
-        f"{time_text(report.run_seconds)} in {count_text(calls, 'call')} of compiled functions."
+        f"{time_text(report.run_seconds)} in {plural(calls, 'call')} of compiled functions."
         + ended
         + blind
     )
@@ -40,7 +41,7 @@ def verdict(report: DoctorReport) -> str:
     if not report.findings:
         return "Nothing found that should be otherwise."
     wrong = sum(f.severity == "wrong" for f in report.findings)
-    found = count_text(len(report.findings), "finding")
+    found = plural(len(report.findings), "finding")
     saved = report.saved_seconds
     text = f"{found}, the most expensive first."
     if saved >= 0.001:
@@ -49,10 +50,6 @@ def verdict(report: DoctorReport) -> str:
         verb = "says" if wrong == 1 else "say"
         text += f" {wrong} {verb} that results may be wrong."
     return text
-
-
-def count_text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def mark(finding: Finding) -> str:
