@@ -152,32 +152,20 @@ def _read(tapes: Any, start: Any, *, rows: int) -> Any:
     return row_of(tapes).with_axis(0, rows)
 
 
-tape_write = Primitive(
-    "tape_write",
-    result_types=_written,
-    evaluate=_IN_PROGRAMS,
-    jvp=_IN_PROGRAMS,
-    transpose=_IN_PROGRAMS,
-    batch=_IN_PROGRAMS,
-)
+def _made_in_programs(name: str, result_types: Any) -> Primitive:
+    return Primitive(
+        name,
+        result_types=result_types,
+        evaluate=_IN_PROGRAMS,
+        jvp=_IN_PROGRAMS,
+        transpose=_IN_PROGRAMS,
+        batch=_IN_PROGRAMS,
+    )
 
-tape_read = Primitive(
-    "tape_read",
-    result_types=_read,
-    evaluate=_IN_PROGRAMS,
-    jvp=_IN_PROGRAMS,
-    transpose=_IN_PROGRAMS,
-    batch=_IN_PROGRAMS,
-)
 
-tape_length = Primitive(
-    "tape_length",
-    result_types=lambda tapes: ShapedArray(tapes.shape, COUNT),
-    evaluate=_IN_PROGRAMS,
-    jvp=_IN_PROGRAMS,
-    transpose=_IN_PROGRAMS,
-    batch=_IN_PROGRAMS,
-)
+tape_write = _made_in_programs("tape_write", _written)
+tape_read = _made_in_programs("tape_read", _read)
+tape_length = _made_in_programs("tape_length", lambda tapes: ShapedArray(tapes.shape, COUNT))
 
 
 def _sum_evaluate(x: Any, y: Any) -> Any:

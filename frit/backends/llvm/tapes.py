@@ -85,14 +85,15 @@ class TapeCode:
 
     # functions
 
-    def _function(self, name: str, result: Any, parameters: int) -> Any:
-        """A new function, or None where it is there."""
+    def _begun(self, name: str, result: Any, parameters: int) -> Builder | None:
+        """The builder of a new function, or None where it is there."""
         if name in self.made:
             return None
         self.made.add(name)
-        return self.module.function(
+        made = self.module.function(
             name, result, [PTR] * parameters, linkage="internal", attributes="nounwind noinline"
         )
+        return Builder(made)
 
     def _import(self) -> None:
         self.module.declare(ALLOCATE, PTR, [PTR, I64])
@@ -103,12 +104,11 @@ class TapeCode:
 
     def _release(self) -> str:
         name = "tapes_release"
-        made = self._function(name, VOID, 2)
-        if made is None:
+        b = self._begun(name, VOID, 2)
+        if b is None:
             return name
         self._import()
-        b = Builder(made)
-        context, mark = made.parameters
+        context, mark = b.function.parameters
         list_cell = b.gep(context, _CONTEXT_TAPES, PTR)
         left_cell = b.gep(context, _CONTEXT_LEFT, I64)
         head, body, after = b.new_block("head"), b.new_block("free"), b.new_block("done")
@@ -138,12 +138,11 @@ class TapeCode:
     def _new(self) -> str:
         """tape_new(context, ptr cell) -> status: a tape without rows, its address in the cell."""
         name = "tape_new"
-        made = self._function(name, I32, 2)
-        if made is None:
+        b = self._begun(name, I32, 2)
+        if b is None:
             return name
         self._import()
-        b = Builder(made)
-        context, cell = made.parameters
+        context, cell = b.function.parameters
         left_cell = b.gep(context, _CONTEXT_LEFT, I64)
         left = b.sub(b.load(I64, left_cell), _OVERHEAD)
         _return_if(b, b.icmp("slt", left, 0), NO_ROOM)
@@ -161,12 +160,11 @@ class TapeCode:
     def _grow(self) -> str:
         """tape_grow(context, tape, ptr need) -> status: room for `need` bytes."""
         name = "tape_grow"
-        made = self._function(name, I32, 3)
-        if made is None:
+        b = self._begun(name, I32, 3)
+        if b is None:
             return name
         self._import()
-        b = Builder(made)
-        context, tape, cell = made.parameters
+        context, tape, cell = b.function.parameters
         need, capacity = b.load(I64, cell), _field(b, tape, _CAPACITY, I64)
         left_cell = b.gep(context, _CONTEXT_LEFT, I64)
         left = b.load(I64, left_cell)
@@ -199,12 +197,11 @@ class TapeCode:
         lanes = math.prod(tapes.shape)
         size = _bytes_of(tapes.dtype.row)
         name = f"tape_write_{lanes}_{size}"
-        made = self._function(name, I32, 6)
-        if made is None:
+        b = self._begun(name, I32, 6)
+        if b is None:
             return name
         new, grow = self._new(), self._grow()
-        b = Builder(made)
-        context, tapes, start, used, rows, out = made.parameters
+        context, tapes, start, used, rows, out = b.function.parameters
         cell, need_cell = b.alloca(PTR), b.alloca(I64)
         start, used = b.sext(b.load(I32, start), I64), b.sext(b.load(I32, used), I64)
         end = b.add(start, used)
@@ -256,11 +253,10 @@ class TapeCode:
         lanes, count = math.prod(tapes.shape), rows.shape[0]
         size = _bytes_of(tapes.dtype.row)
         name = f"tape_read_{lanes}_{size}_{count}"
-        made = self._function(name, VOID, 3)
-        if made is None:
+        b = self._begun(name, VOID, 3)
+        if b is None:
             return name
-        b = Builder(made)
-        tapes, start, out = made.parameters
+        tapes, start, out = b.function.parameters
         start = b.sext(b.load(I32, start), I64)
         with b.loop(0, constant(I64, lanes)) as loop:
             lane = loop.index
@@ -303,11 +299,10 @@ class TapeCode:
         """(tapes, i32 lengths out)"""
         lanes = math.prod(tapes.shape)
         name = f"tape_length_{lanes}"
-        made = self._function(name, VOID, 2)
-        if made is None:
+        b = self._begun(name, VOID, 2)
+        if b is None:
             return name
-        b = Builder(made)
-        tapes, out = made.parameters
+        tapes, out = b.function.parameters
         with b.loop(0, constant(I64, lanes)) as loop:
             known, _ = self._contents(b, b.load(PTR, b.gep(tapes, loop.index, PTR)))
             b.store(b.trunc(known, I32), b.gep(out, loop.index, I32))
