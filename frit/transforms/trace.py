@@ -8,6 +8,7 @@ identity becomes a Literal.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -96,8 +97,9 @@ class Recorder(Interpreter):
     def new_input(self, aval: AbstractValue) -> Any:
         var = Var(aval)
         self.invars.append(var)
-        return self.tracer_class(self, var, self.beginning())
+        return self.tracer_class(self, var, self.beginning)
 
+    @functools.cached_property
     def beginning(self) -> SourceInfo:
         """Where the traced function begins: the place of its arguments."""
         file, _, line = self.debug_info.place.rpartition(":")

@@ -402,6 +402,22 @@ def test_a_function_made_again_with_equal_captures_does_not_retrace():
 # ---- equality
 
 
+def traces_while_reading(*values):
+    """How often a function is traced that reads these values, one at each call."""
+    space = Config(value=None)
+    seen = []
+
+    def f(x):
+        seen.append(space.value)
+        return x
+
+    compiled = frit.jit(f)
+    for value in values:
+        space.value = value
+        compiled(1.0)
+    return len(seen)
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -411,37 +427,15 @@ def test_a_function_made_again_with_equal_captures_does_not_retrace():
     ],
 )  # fmt: skip
 def test_values_that_differ_in_type_or_bits_are_different_captures(before, after):
-    space = Config(value=before)
-    seen = []
-
-    def f(x):
-        seen.append(space.value)
-        return x
-
-    compiled = frit.jit(f)
-    compiled(1.0)
-    space.value = after
-    compiled(1.0)
-    assert len(seen) == 2
+    assert traces_while_reading(before, after) == 2
 
 
 @pytest.mark.parametrize(
     "value", [math.nan, np.float32("nan"), complex(math.nan, 0.0), (1, (2.5, "a")), 10**30, "text"]
 )
 def test_equal_values_that_are_other_objects_do_not_retrace(value):
-    space = Config(value=value)
-    seen = []
-
-    def f(x):
-        seen.append(space.value)
-        return x
-
-    compiled = frit.jit(f)
-    compiled(1.0)
-    space.value = type(value)(value) if not isinstance(value, tuple) else (1, (2.5, "a"))
-    compiled(1.0)
-    compiled(1.0)
-    assert len(seen) == 1
+    other = type(value)(value) if not isinstance(value, tuple) else (1, (2.5, "a"))
+    assert traces_while_reading(value, other, other) == 1
 
 
 # ---- arrays
