@@ -9,7 +9,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import frit.config as config  # not `from frit import`: that name is also a variable of frit
 from frit import trees
@@ -49,6 +49,17 @@ def _forget_quick_calls() -> None:
 cache.call_on_clear(_forget_quick_calls)
 
 
+class Options(NamedTuple):
+    """What `jit` was asked for beside the function."""
+
+    static: signatures.Marked
+    donated: signatures.Marked
+    inline: bool
+    keep_unused: bool
+    captures: str | None
+    bounds: str | None
+
+
 class JitFunction:
     """A function that is traced and compiled for each new signature of its arguments."""
 
@@ -58,13 +69,8 @@ class JitFunction:
     def __init__(
         self,
         function: Callable[..., Any],
-        static: signatures.Marked,
-        donated: signatures.Marked,
-        signature: inspect.Signature | None,
-        inline: bool,
-        keep_unused: bool,
-        captures: str | None = None,
-        bounds: str | None = None,
+        options: Options,
+        signature: inspect.Signature | None = None,
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         # Attributes of the function are kept, but for those that would hide ours.
@@ -74,13 +80,11 @@ class JitFunction:
             else {}
         )
         self.__dict__.update(own)
-        self._function, self._signature = function, signature
-        self._static, self._donated = static, donated
+        self._function, self._options = function, options
+        self._signature = signature = signature or signatures.signature_of(function)
         # Marks that differ by number and by name make the spelling of a call matter.
-        agree = all(signatures.marks_agree(signature, m) for m in (static, donated))
+        agree = all(signatures.marks_agree(signature, m) for m in (options.static, options.donated))
         self._spelling = signature if agree else None
-        self._inline, self._keep_unused = inline, keep_unused
-        self._captures, self._bounds = captures, bounds
         self._quick: dict[Any, tuple[QuickCall, Any, Any, Guards | None, cache.Entry]] = {}
         _jitted.add(self)
 
@@ -115,7 +119,7 @@ class JitFunction:
             plain = not captured and not any(donated) and len(leaves) == len(arrays)
             if quick_key is not None and plain:
                 self._remember(quick_key, entry, arrays)
-        elif self._inline:
+        elif self._options.inline:
             results = run_closed(entry.closed, *operands)
         else:
             results = jit_primitive(
@@ -123,8 +127,8 @@ class JitFunction:
                 name=signatures.function_name(self._function),
                 jaxpr=entry.closed,
                 donated_invars=(False,) * len(captured) + donated,
-                inline=self._inline,
-                keep_unused=self._keep_unused,
+                inline=self._options.inline,
+                keep_unused=self._options.keep_unused,
             )
         return entry.out_tree.unflatten(results)
 
@@ -154,7 +158,7 @@ class JitFunction:
         A call that leaves defaults out shares the trace of one that gave them, if there is one;
         else the defaults are constants of the trace, as Python code may need their numbers.
         """
-        static = self._static.names
+        static = self._options.static.names
         args, kwargs = signatures.canonical_call(self._spelling, args, kwargs, static)
         full = signatures.spelled_out(self._spelling, args, kwargs)
         if full is not None:
@@ -177,7 +181,7 @@ class JitFunction:
                 self._function,
                 key,
                 lambda: self._trace(call, types),
-                self._captures,
+                self._options.captures,
                 explain if config.explain_cache_misses.value else None,
             )
 
@@ -188,10 +192,11 @@ class JitFunction:
 
     def _own_settings(self) -> Any:
         """A block in which the function's own settings hold."""
-        return nullcontext() if self._bounds is None else config.bounds(self._bounds)
+        bounds = self._options.bounds
+        return nullcontext() if bounds is None else config.bounds(bounds)
 
     def _policy(self) -> str:
-        return self._captures or config.captures.value  # type: ignore[no-any-return]
+        return self._options.captures or config.captures.value  # type: ignore[no-any-return]
 
     def _trace(self, call: _Call, types: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
         out: list[Any] = []
@@ -217,7 +222,7 @@ class JitFunction:
             captured,
             call.donated_flags(),
             call.info().argument_names,
-            self._keep_unused,
+            self._options.keep_unused,
         )
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -262,31 +267,7 @@ class JitFunction:
             return "<PjitFunction>"
 
     def __reduce__(self) -> Any:
-        return _rebuild, (
-            self._function, self._static, self._donated, self._inline, self._keep_unused,
-            self._captures, self._bounds,
-        )  # fmt: skip
-
-
-def _rebuild(
-    function: Any,
-    static: Any,
-    donated: Any,
-    inline: bool,
-    keep_unused: bool,
-    captures: str | None,
-    bounds: str | None = None,
-) -> JitFunction:
-    return JitFunction(
-        function,
-        static,
-        donated,
-        signatures.signature_of(function),
-        inline,
-        keep_unused,
-        captures,
-        bounds,
-    )
+        return JitFunction, (self._function, self._options)
 
 
 class _Call:
@@ -294,7 +275,7 @@ class _Call:
 
     def __init__(self, jitted: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.jitted, self.args, self.kwargs = jitted, args, kwargs
-        marked = jitted._static
+        marked = jitted._options.static
         count = len(args)
         numbers = sorted({n % count if count else n for n in marked.numbers if -count <= n < count})
         names = [n for n in marked.names if n in kwargs]
@@ -325,7 +306,7 @@ class _Call:
         return full, {**kwargs, **{k: self.kwargs[k] for k in self.static_names}}
 
     def donated_flags(self) -> tuple[bool, ...]:
-        marked = self.jitted._donated
+        marked = self.jitted._options.donated
         if not marked.numbers and not marked.names:
             return (False,) * len(self.leaves)
         flags: list[bool] = []
@@ -431,7 +412,8 @@ def jit(
         config.captures.check(captures)
     if bounds is not None:
         config.bounds.check(bounds)
-    return JitFunction(fun, static, donated, signature, inline, keep_unused, captures, bounds)
+    options = Options(static, donated, inline, keep_unused, captures, bounds)
+    return JitFunction(fun, options, signature)
 
 
 def shape_struct(aval: Any) -> ShapeDtypeStruct:
